@@ -1,0 +1,47 @@
+"""How the fast parts are compiled: Numba, cached on disk, one thread, no interpreter lock.
+
+Compiled functions take arrays, never records or generators, from Python (those cost microseconds
+to pass), and call only functions of their own file: Numba's cache does not see edits in others.
+"""
+
+import contextlib
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numba
+
+_no_cache_warned = False
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compile on first use and keep the result on disk; where no folder for it is writable, compile
+    anew in every process, with one warning. With ``NUMBA_DISABLE_JIT=1`` it stays plain Python."""
+    global _no_cache_warned
+    try:
+        return numba.njit(function, cache=True, nogil=True)
+    except RuntimeError:  # "no locator available": neither the package's nor the user's folder
+        if not _no_cache_warned:
+            _no_cache_warned = True
+            warnings.warn(
+                "no folder for compiled code is writable, so every process compiles it again "
+                "(some seconds); set NUMBA_CACHE_DIR to a writable folder to avoid that",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        return numba.njit(function, nogil=True)
+
+
+@contextlib.contextmanager
+def announce_compilation() -> Iterator[None]:
+    """Say on stderr that code is being compiled, if the block takes over a second."""
+    message = "pisti_env: compiling the rules for this machine; later runs start at once"
+    timer = threading.Timer(1.0, print, args=(message,), kwargs={"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -1,0 +1,503 @@
+"""How Pişti is played: one record per table, and the functions that change it.
+
+Read `deal`, `play` and `score_deal` first; they are the rule book. The functions run compiled
+(Numba) or as plain Python with the same result. They do not check what they are given: a play must
+be legal (`choose_cards` finds out), a deck must be one of the rules' (`tables.py` sees to that).
+
+The pile is not stored: its face-up cards are the plays since the last capture, and below them, until
+the first capture, the four starters. Seats take turns strictly, so neither is who played what.
+"""
+
+import functools
+
+import numpy as np
+
+from pisti_env.cards import JACK as JACK_RANK
+from pisti_env.cards import (
+    NO_CARD,
+    NUM_CARDS,
+    NUM_RANKS,
+    TEN_OF_DIAMONDS,
+)
+from pisti_env.compile import compiled
+from pisti_env.rules import NUM_STARTERS, Rules
+
+MAX_PLAYERS = 6
+MAX_HAND = 4
+MAX_DECK = 104
+MAX_JACKS = 8
+MAX_PLAYS = MAX_DECK - NUM_STARTERS
+
+NOBODY = -1
+FACE_DOWN = NUM_STARTERS - 1
+STARTER = NUM_STARTERS - 1  # the turned-up starter's place in the deck, above the face-down ones
+STARTER_JACK_TO = ("pile", "stock_bottom", "stock_middle")
+PILE, STOCK_BOTTOM, STOCK_MIDDLE = range(3)
+
+# int16 and not int8 wherever there is arithmetic: int8 would overflow in plain Python, not compiled.
+GAME = np.dtype(
+    (
+        np.record,
+        [
+            ("to_play", np.int16),  # seat, or NOBODY once the deal is scored
+            ("dealer", np.int16),  # seat
+            ("num_plays", np.int16),  # in this deal so far
+            ("pile_start", np.int16),  # the first play that lies on the pile
+            ("starters_down", np.int16),  # 1 while the four starters lie under the pile
+            ("pile_points", np.int64),  # card points of the pile's face-up part
+            ("stock_start", np.int16),  # place in the deck of the next card to deal
+            ("packet", np.int16),  # from 1
+            ("packet_pile_start", np.int16),  # pile_start when the packet was dealt
+            ("packet_starters_down", np.int16),  # starters_down when the packet was dealt
+            ("last_capturer", np.int16),  # seat or NOBODY
+            ("starters_taker", np.int16),  # the seat that captured the starters, or NOBODY
+            ("scored", np.int16),  # 1 once the deal is over and all of it public
+            ("bottom_card", np.int16),  # shown at the stock's bottom, or NO_CARD
+            ("num_shown_jacks", np.int16),
+            ("num_exposed", np.int16),
+            ("hand_sizes", np.int16, (MAX_PLAYERS,)),
+            ("captured", np.int16, (MAX_PLAYERS,)),  # cards, per side
+            ("pistis", np.int16, (MAX_PLAYERS,)),  # by equal rank, no jacks; per side
+            ("jack_pistis", np.int16, (MAX_PLAYERS,)),  # jack on jack; per side
+            ("public_points", np.int64, (MAX_PLAYERS,)),  # per side; without face-down starters
+            ("match_points", np.int64, (MAX_PLAYERS,)),  # per side, every scored deal
+            ("hands", np.int8, (MAX_PLAYERS, MAX_HAND)),  # the first hand_sizes[seat] count
+            ("shown_jacks", np.int8, (MAX_JACKS,)),  # turned up before the starter, in order
+            ("exposed", np.int8, (MAX_JACKS,)),  # cards in stock or hands that everyone knows there
+            ("exposed_places", np.int16, (MAX_JACKS,)),  # their places in the deck
+            ("exposed_holders", np.int16, (MAX_JACKS,)),  # their seats, NOBODY while in the stock
+            ("plays", np.int8, (MAX_PLAYS,)),  # cards, in order
+            ("deck", np.int8, (MAX_DECK,)),  # face-down starters, starter, stock, once turned up
+        ],
+    )
+)
+
+# The options as numbers for the compiled functions; one record serves all tables.
+TABLE_RULES = np.dtype(
+    (
+        np.record,
+        [
+            ("players", np.int64),
+            ("sides", np.int64),
+            ("num_packs", np.int64),
+            ("hand_size", np.int64),
+            ("deck_size", np.int64),
+            ("num_plays", np.int64),
+            ("num_packets", np.int64),
+            ("max_deal_points", np.int64),
+            ("card_points", np.int64, (NUM_CARDS,)),
+            ("pisti_points", np.int64),
+            ("jack_pisti_points", np.int64),
+            ("jack_takes_single_points", np.int64),
+            ("ten_of_diamonds_pisti_bonus", np.int64),
+            ("last_card_pisti", np.int64),
+            ("majority_points", np.int64),
+            ("majority_cards", np.int64),  # needed by the side with most
+            ("starter_jack", np.int64),  # PILE, STOCK_BOTTOM or STOCK_MIDDLE
+            ("bottom_card_shown", np.int64),
+            ("sweep_leftovers", np.int64),
+            ("starters_seen_by", np.int64),  # index into SEEN_BY
+            ("target", np.int64),  # 0: the episode is one deal
+            ("win_by", np.int64),
+            ("shared_win", np.int64),  # whether a tie at the target ends the match
+        ],
+    )
+)
+SEEN_BY = ("capturer", "side", "all", "nobody")
+
+
+@functools.lru_cache(maxsize=256)
+def table_rules(rules: Rules) -> np.ndarray:
+    """Return `rules` as a read-only array of one TABLE_RULES record."""
+    table = np.zeros(1, TABLE_RULES)
+    record = table[0]
+    for name in TABLE_RULES.names or ():
+        value = getattr(rules, name, None)
+        if isinstance(value, int):  # a bool too
+            record[name] = value
+    record.card_points = [rules.card_points(card) for card in range(NUM_CARDS)]
+    record.majority_cards = {"most": 0, "more_than_half": rules.deck_size // 2 + 1}.get(
+        rules.majority, rules.majority
+    )
+    record.starter_jack = STARTER_JACK_TO.index(rules.starter_jack)
+    record.sweep_leftovers = rules.leftovers == "sweep"
+    record.starters_seen_by = SEEN_BY.index(rules.starters_seen_by)
+    record.target = rules.target or 0
+    record.shared_win = rules.tie_at_target == "shared"
+    table.setflags(write=False)
+    return table
+
+
+# The deal.
+
+
+@compiled
+def deal(game, rules, deck, dealer):
+    """Lay out four starters, turn one up, deal the first packet; match points stay as they are.
+
+    Returns False if no starter can be turned up that is not a jack: deal again.
+    """
+    clear_table(game, rules)
+    game.dealer = dealer
+    game.to_play = (dealer + 1) % rules.players
+    for place in range(rules.deck_size):
+        game.deck[place] = deck[place]
+    game.stock_start = NUM_STARTERS
+    if not turn_up_starter(game, rules):
+        return False
+    if rules.bottom_card_shown:
+        show_bottom_card(game, rules)
+    game.starters_down = 1
+    game.pile_points = rules.card_points[game.deck[STARTER]]
+    deal_packet(game, rules)
+    return True
+
+
+@compiled
+def clear_table(game, rules):
+    """Begin a deal with nothing on the table and nobody holding or having anything."""
+    game.num_plays = 0
+    game.pile_start = 0
+    game.packet = 0
+    game.last_capturer = NOBODY
+    game.starters_taker = NOBODY
+    game.scored = 0
+    game.bottom_card = NO_CARD
+    game.num_shown_jacks = 0
+    game.num_exposed = 0
+    for side in range(rules.sides):
+        game.captured[side] = 0
+        game.pistis[side] = 0
+        game.jack_pistis[side] = 0
+        game.public_points[side] = 0
+
+
+@compiled
+def turn_up_starter(game, rules):
+    """Turn up the last starter; while it is a jack, show it, put it away and turn another."""
+    if rules.starter_jack == PILE:
+        return turn_up_from_starters(game)
+    return turn_up_from_stock(game, rules)
+
+
+@compiled
+def turn_up_from_starters(game):
+    """A jack turned up goes among the face-down starters, and the one before it is turned."""
+    for place in range(STARTER, -1, -1):
+        card = game.deck[place]
+        if not is_jack(card):
+            for later in range(place, STARTER):
+                game.deck[later] = game.deck[later + 1]
+            game.deck[STARTER] = card
+            return True
+        show_jack(game, card)
+    return False
+
+
+@compiled
+def turn_up_from_stock(game, rules):
+    """A jack turned up goes under or into the stock, whose top card takes its place."""
+    top = NUM_STARTERS
+    while is_jack(game.deck[STARTER]):
+        for known in range(game.num_exposed):
+            if game.exposed_places[known] == top:  # a jack that was turned up already
+                return False
+        jack = game.deck[STARTER]
+        show_jack(game, jack)
+        game.deck[STARTER] = game.deck[top]
+        left = rules.deck_size - top - 1
+        place = top + (left // 2 if rules.starter_jack == STOCK_MIDDLE else left)
+        for earlier in range(top, place):
+            game.deck[earlier] = game.deck[earlier + 1]
+        game.deck[place] = jack
+        for known in range(game.num_exposed):
+            if game.exposed_places[known] <= place:
+                game.exposed_places[known] -= 1
+        expose(game, jack, place)
+    return True
+
+
+@compiled
+def show_jack(game, jack):
+    """Everyone sees a jack that is turned up before the starter."""
+    game.shown_jacks[game.num_shown_jacks] = jack
+    game.num_shown_jacks += 1
+
+
+@compiled
+def show_bottom_card(game, rules):
+    """Move the stock's lowest card that is not a jack to its bottom, face up; none if all are."""
+    bottom = rules.deck_size - 1
+    place = bottom
+    while place >= NUM_STARTERS and is_jack(game.deck[place]):
+        place -= 1
+    if place >= NUM_STARTERS:
+        card = game.deck[place]
+        for later in range(place, bottom):
+            game.deck[later] = game.deck[later + 1]
+        game.deck[bottom] = card
+        game.bottom_card = card
+        expose(game, card, bottom)
+
+
+@compiled
+def expose(game, card, place):
+    """From now on everyone knows that this card lies at this place of the deck."""
+    game.exposed[game.num_exposed] = card
+    game.exposed_places[game.num_exposed] = place
+    game.exposed_holders[game.num_exposed] = NOBODY
+    game.num_exposed += 1
+
+
+@compiled
+def deal_packet(game, rules):
+    """A hand to each seat, starting with the leader; the pile stays as it is."""
+    game.packet += 1
+    game.packet_pile_start = game.pile_start
+    game.packet_starters_down = game.starters_down
+    for turn in range(rules.players):
+        seat = (game.dealer + 1 + turn) % rules.players
+        for held in range(rules.hand_size):
+            game.hands[seat, held] = game.deck[game.stock_start + held]
+        game.hand_sizes[seat] = rules.hand_size
+        game.stock_start += rules.hand_size
+        for known in range(game.num_exposed):
+            if game.exposed_holders[known] == NOBODY:
+                if game.exposed_places[known] < game.stock_start:
+                    game.exposed_holders[known] = seat
+
+
+# The play.
+
+
+@compiled
+def play(game, rules, card):
+    """Play a card of the hand of the seat whose turn it is; then the next seat, packet or score."""
+    seat = game.to_play
+    leave_hand(game, seat, card)
+    top, size = top_card(game), pile_size(game)
+    lay_on_pile(game, rules, card)
+    if captures(card, top):
+        score_pisti(game, rules, seat, card, top, size)
+        take_pile(game, rules, seat)
+    game.to_play = (seat + 1) % rules.players
+    if game.num_plays == rules.num_plays:
+        score_deal(game, rules)
+    elif game.num_plays % (rules.players * rules.hand_size) == 0:
+        deal_packet(game, rules)
+
+
+@compiled
+def leave_hand(game, seat, card):
+    """Take one such card out of the hand; if everyone knew one there, it is that one."""
+    last = game.hand_sizes[seat] - 1
+    held = 0
+    while game.hands[seat, held] != card:
+        held += 1
+    game.hands[seat, held] = game.hands[seat, last]
+    game.hand_sizes[seat] = last
+    for known in range(game.num_exposed):
+        if game.exposed[known] == card and game.exposed_holders[known] == seat:
+            last = game.num_exposed - 1
+            game.exposed[known] = game.exposed[last]
+            game.exposed_places[known] = game.exposed_places[last]
+            game.exposed_holders[known] = game.exposed_holders[last]
+            game.num_exposed = last
+            break
+
+
+@compiled
+def top_card(game):
+    """Return the card on top of the pile, NO_CARD on an empty table."""
+    if game.num_plays > game.pile_start:
+        return game.plays[game.num_plays - 1]
+    if game.starters_down:
+        return game.deck[STARTER]
+    return NO_CARD
+
+
+@compiled
+def pile_size(game):
+    """Return how many cards lie on the table, face-down ones included."""
+    return game.num_plays - game.pile_start + NUM_STARTERS * game.starters_down
+
+
+@compiled
+def is_jack(card):
+    """Return whether a card is a jack."""
+    return card % NUM_RANKS == JACK_RANK
+
+
+@compiled
+def captures(card, top):
+    """A card of the top card's rank captures, and a jack does on a pile that is not empty."""
+    return top != NO_CARD and (is_jack(card) or card % NUM_RANKS == top % NUM_RANKS)
+
+
+@compiled
+def score_pisti(game, rules, seat, card, top, size):
+    """Score the capture of a lone card, but for the very last card of the deal."""
+    if size != 1 or (game.num_plays == rules.num_plays and not rules.last_card_pisti):
+        return
+    side = seat % rules.sides
+    if not is_jack(card):
+        game.pistis[side] += 1
+        game.public_points[side] += rules.pisti_points
+        if card == TEN_OF_DIAMONDS or top == TEN_OF_DIAMONDS:
+            game.public_points[side] += rules.ten_of_diamonds_pisti_bonus
+    elif is_jack(top):
+        game.jack_pistis[side] += 1
+        game.public_points[side] += rules.jack_pisti_points
+    else:
+        game.public_points[side] += rules.jack_takes_single_points
+
+
+@compiled
+def lay_on_pile(game, rules, card):
+    """The card is the new top card, for a moment even if it captures."""
+    game.plays[game.num_plays] = card
+    game.num_plays += 1
+    game.pile_points += rules.card_points[card]
+
+
+@compiled
+def take_pile(game, rules, seat):
+    """The seat captures the whole pile for its side, the face-down starters included."""
+    side = seat % rules.sides
+    game.captured[side] += pile_size(game)
+    game.public_points[side] += game.pile_points
+    if game.starters_down:
+        game.starters_taker = seat
+    game.last_capturer = seat
+    clear_pile(game)
+
+
+@compiled
+def clear_pile(game):
+    """Leave the table empty."""
+    game.pile_start = game.num_plays
+    game.starters_down = 0
+    game.pile_points = 0
+
+
+# The score.
+
+
+@compiled
+def score_deal(game, rules):
+    """What lies there goes to the last capturer, the starters are counted, then the majority."""
+    sweep(game, rules)
+    for place in range(FACE_DOWN):
+        side = game.starters_taker % rules.sides
+        game.public_points[side] += rules.card_points[game.deck[place]]
+    score_majority(game, rules)
+    for side in range(rules.sides):
+        game.match_points[side] += game.public_points[side]
+    game.scored = 1
+    game.to_play = NOBODY
+
+
+@compiled
+def sweep(game, rules):
+    """The last capturer takes the pile and the left-over stock, the dealer if nobody captured.
+
+    Taking them is no capture: no pişti, and the last capturer stays who it was.
+    """
+    seat = game.last_capturer if game.last_capturer != NOBODY else game.dealer
+    side = seat % rules.sides
+    game.captured[side] += pile_size(game)
+    game.public_points[side] += game.pile_points
+    if rules.sweep_leftovers:
+        for place in range(game.stock_start, rules.deck_size):
+            game.captured[side] += 1
+            game.public_points[side] += rules.card_points[game.deck[place]]
+    if game.starters_down:
+        game.starters_taker = seat
+    clear_pile(game)
+
+
+@compiled
+def score_majority(game, rules):
+    """Points for the one side that captured most cards, if they are enough; nobody on a tie."""
+    most, winner, tied = -1, NOBODY, False
+    for side in range(rules.sides):
+        cards = game.captured[side]
+        if cards > most:
+            most, winner, tied = cards, side, False
+        elif cards == most:
+            tied = True
+    if not tied and most >= rules.majority_cards:
+        game.public_points[winner] += rules.majority_points
+
+
+@compiled
+def match_over(game, rules):
+    """After a deal: whether a side has won, by reaching the target with lead enough or a tie."""
+    if rules.target == 0:
+        return True
+    best, second = -1, -1
+    for side in range(rules.sides):
+        total = game.match_points[side]
+        if total > best:
+            best, second = total, best
+        elif total > second:
+            second = total
+    if best < rules.target:
+        return False
+    if best == second:
+        return bool(rules.shared_win)
+    return best - second >= rules.win_by
+
+
+# Many tables.
+
+
+@compiled
+def deal_rows(games, table, rows, decks, dealers, dealt):
+    """Deal `decks` (n, deck_size), dealt by `dealers` (n,), at the tables `rows`; `dealt` (n,) bool
+    is False there where no starter could be turned up."""
+    for i in rows:
+        dealt[i] = deal(games[i], table[0], decks[i], dealers[i])
+
+
+@compiled
+def choose_cards(games, table, actions, classes, cards):
+    """Find the card of every action: the lowest of the hand to play whose class is the action.
+
+    `classes` (52,) maps a card to its action. `cards` (n,) receives the cards. Returns the index of
+    the first table whose action is no card of the hand, -1 if there is none.
+    """
+    for i in range(len(games)):
+        game = games[i]
+        cards[i] = NO_CARD
+        if game.to_play == NOBODY:
+            return i
+        for held in range(game.hand_sizes[game.to_play]):
+            card = game.hands[game.to_play, held]
+            if classes[card] == actions[i] and (cards[i] == NO_CARD or card < cards[i]):
+                cards[i] = card
+        if cards[i] == NO_CARD:
+            return i
+    return -1
+
+
+@compiled
+def play_all(games, table, cards, gains):
+    """Play a card at every table; `gains` (n, sides) int64 receives what each side's public points
+    gain: at once what everyone sees, and the rest when the play ends the deal and scores it."""
+    rules = table[0]
+    for i in range(len(games)):
+        game = games[i]
+        for side in range(rules.sides):
+            gains[i, side] = -game.public_points[side]
+        play(game, rules, cards[i])
+        for side in range(rules.sides):
+            gains[i, side] += game.public_points[side]
+
+
+@compiled
+def find_finished(games, table, scored, over):
+    """Tell which tables' deals are scored and which of their matches are over, (n,) bool each."""
+    for i in range(len(games)):
+        scored[i] = games[i].scored == 1
+        over[i] = scored[i] and match_over(games[i], table[0])

@@ -1,0 +1,355 @@
+"""Pişti, Turkey's fishing card game, as a turn-based PettingZoo environment.
+
+| | |
+|---|---|
+| Agents | `player_0` … in playing order, 2 to 6; `player_i` sits in seat i |
+| Action space | `Discrete(52)`, the card to play; `Discrete(15)`, its kind, with the kinds encodings |
+| Observation space | `Dict(observation=Box(0, 1, (d,), float32), action_mask=Box(0, 1, (a,), int8))` |
+| State space | `Box(0, 1, (s,), float32)`, everything, for critics |
+
+```python
+from pisti_env import pisti_v0
+
+env = pisti_v0.env(rules="standard", render_mode="ansi")
+env.reset(seed=42)
+for agent in env.agent_iter():
+    observation, reward, termination, truncation, info = env.last()
+    if termination or truncation:
+        action = None
+    else:
+        action = env.action_space(agent).sample(observation["action_mask"])
+    env.step(action)
+```
+
+### The game
+
+Each seat in turn plays one card on the pile. A card of the top card's rank captures the pile, and so
+does a jack, whatever the top card is. Capturing a lone card by equal rank is a pişti. `Rules` has
+the options, and the presets `standard`, `text_a`, `text_b`, `loose`, `istanbul`, `short` and
+`bottom_shown`.
+
+### Arguments
+
+- `rules`: a `Rules`, a preset's name or a dict of fields; any field may also be given by itself and
+  overrides it: `env(rules="istanbul", players=4)`. With a `target` the episode is a match of several
+  deals, without one it is one deal.
+- `observation`: the encoding.
+  `"basic"`: hand, top card, pile size, how many jacks the seat has seen.
+  `"full"` (default): all that a player keeps in mind, over the 52 card faces.
+  `"kinds"`: the same over 15 kinds (the thirteen ranks, `2C`, `TD`), which are the actions too; a
+  kind plays the lowest such card of the hand. Learns fastest.
+  `"history"` and `"kinds_history"`: these and every play of the deal in order.
+- `mask_in`: `"observation"` (default), or `"info"`: the observation is the Box alone. Either way
+  `infos[agent]["action_mask"]` holds the mask. It is all zero for an agent that is not to act.
+- `rewards`: in card points, a side's gain less the mean gain of the other sides.
+  `"difference"` (default) pays what is public at once, and what is not (the face-down starters, the
+  last pile, the majority) when the deal is scored; `"terminal"` pays all at the end of the episode;
+  `"win"` pays there the same formula with 1 for the winning side, split if the win is shared.
+- `render_mode`: `None`; `"ansi"`, `render()` returns a spectator's view as text; `"human"`, it is
+  printed after every step.
+
+### Reset
+
+`reset(seed=…, options={"deck": […], "dealer": i, "scores": […]})`, each of them optional. A seed
+begins a stream of deals; without one the stream goes on. `deck` holds every card in dealing order,
+ints or text such as `"TD"`: four starters, of which the fourth is turned up, then the packets, hand
+after hand beginning with the leader. `scores` are a match's starting scores, one per side.
+
+### Illegal actions
+
+`raw_env.step` raises `ValueError` and changes nothing. `env` ends the episode: all agents
+terminate, the offender's reward is minus the most that a side can lose in a deal.
+
+### Observation
+
+What `describe("full", Rules())` prints. Pieces over seats or sides begin with the observer's own.
+Cards are in the order A 2 … K of clubs, diamonds, hearts, spades; kinds in the order A 2 … K, `2C`,
+`TD`. Numbers are counts divided by what 1.0 stands for.
+
+| numbers | name | meaning | 1.0 is |
+|---|---|---|---|
+| 0-51 | `hand` | own hand | packs, times copies for kinds |
+| 52-103 | `top` | top card, one-hot | 1 |
+| 104-155 | `pile` | face-up part of the pile | packs, times copies for kinds |
+| 156-207 | `played` | cards put face up so far: the turned-up starter and every play | packs, times copies for kinds |
+| 208-259 | `known_starters` | the face-down starters, once the observer knows them | packs, times copies for kinds |
+| 260-263 | `shown` | jacks turned up before the starter that are not in hand, played or known_starters, by suit (faces) or in all (kinds) | packs, times copies for kinds |
+| 264-315 | `packet_pile` | face-up part of the pile when the packet was dealt | packs, times copies for kinds |
+| 316 | `packet_top` | top card then: class + 1, 0 for none | classes |
+| 317-324 | `packet_plays` | plays of the packet, for each seat in its order: class + 1, 0 for none yet | classes |
+| 325-326 | `hand_sizes` | cards in each hand | hand_size |
+| 327 | `pile_size` | cards on the table, face-down ones included | deck |
+| 328 | `stock_size` | cards in the stock | deck |
+| 329-330 | `captured` | cards captured by each side | deck |
+| 331-332 | `public_points` | public points of each side | max_deal_points |
+| 333-334 | `pistis` | pişti by equal rank, of each side | plays / 2 |
+| 335-336 | `jack_pistis` | pişti of jack on jack, of each side | plays / 2 |
+| 337-338 | `last_capturer` | who captured last, one-hot, all 0 for nobody | 1 |
+| 339-340 | `dealer` | who dealt, one-hot | 1 |
+| 341 | `packet` | number of the packet, from 1 | packets |
+| 342-343 | `match_scores` | match points of each side, clipped at 1 | target + max_deal_points |
+| 344 | `target` | target of the match, 0 for none | itself + max_deal_points |
+
+### Version history
+
+* v0: first version (0.1.0)
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from pettingzoo import AECEnv
+from pettingzoo.utils import wrappers
+
+from pisti_env import observation as _observation
+from pisti_env.cards import CARD_NAMES, KIND_NAMES, NUM_CARDS, card_names
+from pisti_env.game import MAX_PLAYERS
+from pisti_env.observation import Encoder, Layout, encoder, state_encoder
+from pisti_env.rules import Rules, resolve_rules
+from pisti_env.tables import Tables, check_dealer, check_deck, check_scores, is_int, warm_up
+from pisti_env.view import View, draw, hand_of, make_view, score_of
+
+_ONE = np.zeros(1, np.int64)  # the rows of the only table
+_SEATS = np.arange(MAX_PLAYERS)[:, np.newaxis]
+_RESET_OPTIONS = ("deck", "dealer", "scores")
+
+
+def describe(observation: str = "full", rules: Any = "standard", **fields: Any) -> Layout:
+    """Return the layout of an encoding (or of ``"state"``) under some rules.
+
+    Each row has a name, a slice, a meaning and a scale; printed, the layout is a table.
+    """
+    return _observation.describe(observation, resolve_rules(rules, **fields))
+
+
+def env(**kwargs: Any) -> AECEnv:
+    """Return `raw_env` in PettingZoo's standard wrappers; arguments as in this module's manual."""
+    bare = raw_env(**kwargs)
+    wrapped = wrappers.TerminateIllegalWrapper(bare, illegal_reward=-bare.most_to_lose)
+    return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
+
+
+class raw_env(AECEnv):
+    """The bare environment. See this module's manual for arguments, spaces and rewards."""
+
+    metadata = {
+        "render_modes": ["human", "ansi"],
+        "name": "pisti_v0",
+        "is_parallelizable": False,
+        "render_fps": 2,
+    }
+
+    def __init__(
+        self,
+        rules: Rules | str | Mapping[str, Any] = "standard",
+        observation: str = "full",
+        mask_in: str = "observation",
+        rewards: str = "difference",
+        render_mode: str | None = None,
+        **fields: Any,
+    ):
+        super().__init__()
+        self.rules = resolve_rules(rules, **fields)
+        if mask_in not in ("observation", "info"):
+            raise ValueError(f"mask_in is {mask_in!r}; expected 'observation' or 'info'")
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"render_mode is {render_mode!r}; expected None, 'human' or 'ansi'")
+        self._encoder = encoder(observation, self.rules)
+        warm_up()
+        self.mask_in = mask_in
+        self.render_mode = render_mode
+        self._tables = Tables(self.rules, 1, rewards=rewards)
+        self._seats = {f"player_{seat}": seat for seat in range(self.rules.players)}
+        self._action = np.zeros(1, np.int64)
+        self.deals: list[list[dict[str, int]]] = []
+
+        self.possible_agents = list(self._seats)
+        self.agents: list[str] = []
+        box = spaces.Box(0.0, 1.0, (self._encoder.size,), np.float32)
+        mask_box = spaces.Box(0, 1, (self._encoder.num_actions,), np.int8)
+        space = (
+            spaces.Dict({"observation": box, "action_mask": mask_box})
+            if mask_in == "observation"
+            else box
+        )
+        self.observation_spaces = dict.fromkeys(self.possible_agents, space)
+        self.action_spaces = {
+            agent: spaces.Discrete(self._encoder.num_actions) for agent in self.possible_agents
+        }
+        self.state_space = spaces.Box(0.0, 1.0, (state_encoder(self.rules).size,), np.float32)
+
+    def observation_space(self, agent: str) -> gymnasium.Space:
+        """Return the agent's observation space, always the same object."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> gymnasium.Space:
+        """Return the agent's action space, always the same object."""
+        return self.action_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begin an episode. A seed begins its stream of deals; without one the stream goes on.
+
+        Raises `ValueError`, and changes nothing, for a wrong seed, deck, dealer or score or an
+        unknown option.
+        """
+        deck, dealer, scores = self._read_options(options or {})
+        if seed is not None:
+            self._tables.reseed(seed)
+        self._tables.start(_ONE, deck, dealer, scores)
+        self.deals = []
+        self.agents = self.possible_agents[:]
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self._skip_agent_selection = None
+        self._tell_agents(dict.fromkeys(self.agents, 0.0))
+
+    def _read_options(self, options: dict[str, Any]) -> tuple[Any, Any, Any]:
+        """Return what `reset` was given, checked; None for what was not."""
+        for name in options:
+            if name not in _RESET_OPTIONS:
+                raise ValueError(
+                    f"reset option is {name!r}; expected one of {', '.join(_RESET_OPTIONS)}"
+                )
+        deck, dealer, scores = (options.get(name) for name in _RESET_OPTIONS)
+        return (
+            None if deck is None else check_deck(self.rules, deck)[np.newaxis],
+            None if dealer is None else np.array([check_dealer(self.rules, dealer)]),
+            None if scores is None else check_scores(self.rules, scores),
+        )
+
+    def step(self, action: int | None) -> None:
+        """Play a card. The play that ends a deal scores it; if the match goes on, the next deal is
+        dealt in the same step.
+
+        Raises `ValueError`, and changes nothing, for an action that is not in the hand.
+        """
+        agent = self.agent_selection
+        if self.terminations[agent] or self.truncations[agent]:
+            self._was_dead_step(action)
+            return
+        self._choose_card(agent, action)
+        tables = self._tables
+        tables.play()
+        if tables.scored[0]:
+            self.deals.append(self.score())
+            if not tables.over[0]:
+                tables.next_deals(_ONE)
+        self._cumulative_rewards[agent] = 0.0
+        by_side = tables.rewards[0].tolist()
+        sides = self.rules.sides
+        self._tell_agents({name: by_side[seat % sides] for name, seat in self._seats.items()})
+        self._accumulate_rewards()
+
+    def _tell_agents(self, rewards: dict[str, float]) -> None:
+        """Set rewards, terminations, who is next and the infos after a reset or a play."""
+        self.rewards = rewards
+        self.terminations = dict.fromkeys(self.agents, bool(self._tables.over[0]))
+        seat = int(self._tables.games["to_play"][0])
+        self.agent_selection = self.possible_agents[max(seat, 0)]
+        num_actions = self._encoder.num_actions
+        self.infos = {a: {"action_mask": np.zeros(num_actions, np.int8)} for a in self.agents}
+        self._encoder.mask(
+            self._tables.games, self.infos[self.agent_selection]["action_mask"][np.newaxis]
+        )
+        if self.render_mode == "human":
+            self.render()
+
+    def _choose_card(self, agent: str, action: Any) -> None:
+        """Choose the action's card at the table; raise `ValueError` if it is illegal."""
+        if is_int(action) and 0 <= action < self._encoder.num_actions:
+            self._action[0] = action
+            if self._tables.find_cards(self._action, self._encoder.classes) < 0:
+                return
+        names = CARD_NAMES if self._encoder.num_actions == NUM_CARDS else KIND_NAMES
+        known = is_int(action) and 0 <= action < len(names)
+        hand = hand_of(self._tables.games[0], self._seats[agent])
+        raise ValueError(
+            f"action of {agent} is {action!r}{f' ({names[action]})' if known else ''}, which is not "
+            f"in its hand {card_names(hand)}; play one of those"
+        )
+
+    def _deads_step_first(self) -> str:
+        """No agent is to act once an illegal action has ended the episode: no mask has a 1."""
+        for info in self.infos.values():
+            info["action_mask"] = np.zeros_like(info["action_mask"])
+        return super()._deads_step_first()
+
+    def observe(self, agent: str) -> Any:
+        """Return what an agent observes, at any time: fresh arrays, in the form of its space."""
+        return self._observe(agent, self._encoder)
+
+    def observe_as(self, agent: str, encoding: str) -> Any:
+        """Return what `observe` would in another encoding, of the same moment and in its form."""
+        return self._observe(agent, encoder(encoding, self.rules))
+
+    def _observe(self, agent: str, encoder: Encoder) -> Any:
+        seat = self._seats[agent]
+        observation = np.empty((1, encoder.size), np.float32)
+        encoder.encode(self._tables.games, _SEATS[seat], observation)
+        if self.mask_in == "info":
+            return observation[0]
+        mask = np.zeros((1, encoder.num_actions), np.int8)
+        if agent == self.agent_selection and not self._ended(agent):
+            encoder.mask(self._tables.games, mask)
+        return {"observation": observation[0], "action_mask": mask[0]}
+
+    def _ended(self, agent: str) -> bool:
+        """Return whether an agent has terminated, or has gone already."""
+        return self.terminations.get(agent, True) or self.truncations.get(agent, True)
+
+    def state(self) -> np.ndarray:
+        """Return everything, hidden cards too, (s,) float32 as in `describe("state")`."""
+        state = np.empty((1, self.state_space.shape[0]), np.float32)
+        state_encoder(self.rules).encode(self._tables.games, _SEATS[0], state)
+        return state[0]
+
+    def score(self) -> list[dict[str, int]]:
+        """Return a dict per side, seat 0's first: points (face-down starters included), cards,
+        pistis, jack_pistis, match_points. Not an observation: for tests, logs and displays."""
+        return score_of(self._tables.games, self.rules)
+
+    def view(self, seat: int | None) -> View:
+        """Return what a seat knows, or with None what everyone does."""
+        if seat is not None and not (is_int(seat) and 0 <= seat < self.rules.players):
+            raise ValueError(
+                f"seat is {seat!r}; expected None or an int from 0 to {self.rules.players - 1}"
+            )
+        last_deal = self.deals[-1] if self.deals else None
+        return make_view(self._tables.games, self.rules, seat, last_deal)
+
+    @property
+    def deck(self) -> list[int]:
+        """The current deal's cards in dealing order, as `reset` takes them."""
+        return self._tables.decks[0].tolist()
+
+    @property
+    def dealer(self) -> int:
+        """The seat that dealt the current deal."""
+        return int(self._tables.games["dealer"][0])
+
+    def draw(self, seat: int | None = None) -> str:
+        """Return the table as text: a spectator's view, or a seat's with its hand."""
+        return draw(self.view(seat), self.rules)
+
+    def render(self) -> str | None:
+        """Return a spectator's view as text ("ansi") or print it ("human")."""
+        if self.render_mode is None:
+            gymnasium.logger.warn("render() needs render_mode='ansi' or 'human'; it is None")
+            return None
+        text = self.draw()
+        if self.render_mode == "ansi":
+            return text
+        print(text, flush=True)
+        return None
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    @property
+    def most_to_lose(self) -> float:
+        """The most that a side can lose in a deal (or, paid for wins, in an episode)."""
+        most = 1 if self._tables.reward_kind == "win" else self.rules.max_deal_points
+        return most / (self.rules.sides - 1)

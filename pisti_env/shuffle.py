@@ -1,0 +1,88 @@
+"""Seeded decks: deal k of table i is a function of (seed, i, k) alone.
+
+A small counter-based generator inside compiled code, so that the same seed gives the same decks on
+every machine, in every NumPy, for any number of tables. SplitMix64: Steele, Lea & Flood, "Fast
+splittable pseudorandom number generators" (2014). Bounded draws: Lemire, "Fast random integer
+generation in an interval" (2019). Shuffle: Fisher-Yates.
+"""
+
+import numpy as np
+
+from pisti_env.compile import compiled
+
+MAX_SEED = 2**64 - 1
+
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_LOW_32 = np.uint64(0xFFFFFFFF)
+_TWO_32 = np.uint64(1 << 32)
+_S27, _S30, _S31, _S32 = (np.uint64(bits) for bits in (27, 30, 31, 32))
+
+# What a number is drawn for: attempt a of a deal's deck is purpose a.
+DEALER_PURPOSE = 1 << 32
+
+
+def check_seed(seed: int) -> int:
+    """Return the seed as an int; raise `ValueError` unless it is an int from 0 to 2**64 - 1."""
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and 0 <= seed <= MAX_SEED:
+        return int(seed)
+    raise ValueError(f"seed is {seed!r}; expected an int from 0 to 2**64 - 1")
+
+
+@compiled
+def mix(state):
+    """Scramble 64 bits (SplitMix64's output function)."""
+    state = (state ^ (state >> _S30)) * _MIX_1
+    state = (state ^ (state >> _S27)) * _MIX_2
+    return state ^ (state >> _S31)
+
+
+@compiled
+def stream(seed, table, deal, purpose):
+    """Return the start of the stream of numbers that belongs to these four numbers alone."""
+    state = mix(seed + _GAMMA)
+    state = mix(state + np.uint64(table) + _GAMMA)
+    state = mix(state + np.uint64(deal) + _GAMMA)
+    return mix(state + np.uint64(purpose) + _GAMMA)
+
+
+@compiled
+def draw_below(state, bound):
+    """Return the stream's next state and a number below `bound`, each equally likely."""
+    threshold = (_TWO_32 - bound) % bound
+    while True:
+        state += _GAMMA
+        product = (mix(state) >> _S32) * bound
+        if (product & _LOW_32) >= threshold:
+            return state, product >> _S32
+
+
+@compiled
+def shuffle_rows(pack, seed, rows, tables, deals, attempt, decks):
+    """Shuffle `pack` (m,) into `decks` (n, m) at `rows`, for the tables and deals (n,) there."""
+    for i in rows:
+        state = stream(seed, tables[i], deals[i], attempt)
+        for place in range(len(pack)):
+            decks[i, place] = pack[place]
+        for place in range(len(pack) - 1, 0, -1):
+            state, other = draw_below(state, np.uint64(place + 1))
+            card = decks[i, place]
+            decks[i, place] = decks[i, other]
+            decks[i, other] = card
+
+
+@compiled
+def draw_dealers(seed, rows, tables, deals, players, dealers):
+    """Draw a seat into `dealers` (n,) at `rows`, for the tables and deals (n,) there."""
+    for i in rows:
+        state = stream(seed, tables[i], deals[i], DEALER_PURPOSE)
+        state, seat = draw_below(state, np.uint64(players))
+        dealers[i] = seat
+
+
+@compiled
+def mix_all(seed, firsts, seconds, numbers):
+    """Set each of `numbers` (n,) uint64 from the seed and its two of `firsts`, `seconds` (n,)."""
+    for i in range(len(numbers)):
+        numbers[i] = stream(seed, firsts[i], seconds[i], 0)

@@ -1,0 +1,283 @@
+"""Tables of one set of rules, as arrays: they draw decks, deal, play, reward and keep matches.
+
+What the PettingZoo environment (one table) and the batch (thousands) have in common. A finished
+deal stays as it is until `next_deals` or `start` is called for its table.
+"""
+
+import functools
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pisti_env import game, observation, shuffle
+from pisti_env.cards import card_names, parse_card
+from pisti_env.compile import announce_compilation, compiled
+from pisti_env.rules import MAX_POINTS, Rules
+
+REWARDS = ("difference", "terminal", "win")
+DIFFERENCE, TERMINAL, WIN = range(3)
+
+
+@functools.cache
+def warm_up() -> None:
+    """Have everything compiled, once in a process, saying so if that takes a while."""
+    with announce_compilation():
+        rules, row = Rules(), np.zeros(1, np.int64)
+        encoding = observation.encoder("full", rules)
+        tables = Tables(rules, 1)
+        check_starters(rules, np.array([rules.deck_cards()], np.int8))
+        tables.start(row)
+        masks = np.zeros((1, encoding.num_actions), np.int8)
+        encoding.mask(tables.games, masks)
+        encoding.encode(tables.games, row, np.zeros((1, encoding.size), np.float32))
+        tables.find_cards(masks.argmax(axis=1), encoding.classes)
+        tables.play()
+
+
+class Tables:
+    """`num_tables` tables. Number `first` + i is table i's, which decides what it is dealt.
+
+    Attributes: `games` (n,) records of `game.GAME`; `decks` (n, deck_size) int8 in dealing order,
+    before a jack or bottom card is moved; `rewards` (n, sides) float32 of the last play; `scored`
+    and `over` (n,) bool: whether the deal, the episode has ended.
+    """
+
+    def __init__(self, rules: Rules, num_tables: int, first: int = 0, rewards: str = "difference"):
+        if rewards not in REWARDS:
+            raise ValueError(f"rewards is {rewards!r}; expected one of {', '.join(REWARDS)}")
+        self.rules = rules
+        self.games = np.zeros(num_tables, game.GAME)
+        self.decks = np.zeros((num_tables, rules.deck_size), np.int8)
+        self.rewards = np.zeros((num_tables, rules.sides), np.float32)
+        self.scored = np.zeros(num_tables, np.bool_)
+        self.over = np.zeros(num_tables, np.bool_)
+        self._table_rules = game.table_rules(rules)
+        self.reward_kind = rewards
+        self._pack = np.array(rules.deck_cards(), np.int8)
+        self._numbers = np.arange(first, first + num_tables, dtype=np.int64)
+        self._deals_dealt = np.zeros(num_tables, np.int64)
+        self._dealers = np.zeros(num_tables, np.int64)
+        self._dealt = np.zeros(num_tables, np.bool_)
+        self._cards = np.zeros(num_tables, np.int64)
+        self._gains = np.zeros((num_tables, rules.sides), np.int64)
+        self._earned = np.zeros((num_tables, rules.sides), np.int64)
+        self.reseed(secrets.randbits(64))
+
+    def reseed(self, seed: int) -> None:
+        """Go to the seed's first deal; until the first call, the seed is an unpredictable one."""
+        self._seed = np.uint64(shuffle.check_seed(seed))
+        self._deals_dealt[:] = 0
+
+    def start(
+        self,
+        rows: np.ndarray,
+        decks: np.ndarray | None = None,
+        dealers: np.ndarray | None = None,
+        scores: np.ndarray | None = None,
+    ) -> None:
+        """Begin an episode at the tables `rows`. `decks` (len(rows), deck_size), `dealers`
+        (len(rows),) and `scores` (sides,) are for what else is drawn or zero, and must be right:
+        see `check_decks` and its like.
+        """
+        with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
+            shuffle.draw_dealers(
+                self._seed,
+                rows,
+                self._numbers,
+                self._deals_dealt,
+                self.rules.players,
+                self._dealers,
+            )
+        if dealers is not None:
+            self._dealers[rows] = dealers
+        self.games["match_points"][rows] = 0
+        if scores is not None:
+            self.games["match_points"][rows, : self.rules.sides] = scores
+        self._earned[rows] = 0
+        self._deal(rows, decks)
+
+    def next_deals(self, rows: np.ndarray) -> None:
+        """Begin the match's next deal at the tables `rows`: the next seat deals."""
+        self._dealers[rows] = (self._dealers[rows] + 1) % self.rules.players
+        self._deal(rows, None)
+
+    def _deal(self, rows: np.ndarray, decks: np.ndarray | None) -> None:
+        """Deal at `rows`, drawing decks that are not given until a starter can be turned up."""
+        if decks is not None:
+            self.decks[rows] = decks
+        left, attempt = rows, 0
+        while len(left):
+            if decks is None:
+                with np.errstate(over="ignore"):
+                    shuffle.shuffle_rows(
+                        self._pack,
+                        self._seed,
+                        left,
+                        self._numbers,
+                        self._deals_dealt,
+                        attempt,
+                        self.decks,
+                    )
+            game.deal_rows(
+                self.games, self._table_rules, left, self.decks, self._dealers, self._dealt
+            )
+            left = left[~self._dealt[left]]
+            attempt += 1
+        self._deals_dealt[rows] += 1
+        self.scored[rows] = False
+        self.over[rows] = False
+
+    def find_cards(self, actions: np.ndarray, classes: np.ndarray) -> int:
+        """Choose the card of each of `actions` (n,) int64; return the index of the first table
+        where it is no card of the hand to play, -1 if all are. `classes` (52,) int64 maps a card to
+        its action; of several cards the lowest is chosen."""
+        return game.choose_cards(self.games, self._table_rules, actions, classes, self._cards)
+
+    def play(self) -> None:
+        """Play the cards that `find_cards` chose; set `rewards`, `scored` and `over`."""
+        game.play_all(self.games, self._table_rules, self._cards, self._gains)
+        game.find_finished(self.games, self._table_rules, self.scored, self.over)
+        reward_all(
+            self.games,
+            self._table_rules,
+            REWARDS.index(self.reward_kind),
+            self.over,
+            self._gains,
+            self._earned,
+            self.rewards,
+        )
+
+
+@compiled
+def reward_all(games, table, kind, over, gains, earned, rewards):
+    """Set `rewards` (n, sides) from each side's `gains` (n, sides) of the last play: a side's
+    amount less the mean amount of the others.
+
+    The amounts are the gains ("difference"), the episode's sum of them when it is over
+    ("terminal", summed up in `earned`), or one win, split among those who share it ("win").
+    """
+    sides = table[0].sides
+    amounts = np.zeros(sides)
+    for i in range(len(games)):
+        if kind == DIFFERENCE:
+            for side in range(sides):
+                amounts[side] = gains[i, side]
+        elif kind == TERMINAL:
+            for side in range(sides):
+                earned[i, side] += gains[i, side]
+                amounts[side] = earned[i, side] if over[i] else 0
+        elif over[i]:
+            best, winners = 0, 0
+            for side in range(sides):
+                best = max(best, games[i].match_points[side])
+            for side in range(sides):
+                winners += games[i].match_points[side] == best
+            for side in range(sides):
+                amounts[side] = (games[i].match_points[side] == best) / winners
+        else:
+            amounts[:] = 0
+        total = amounts.sum()
+        for side in range(sides):
+            rewards[i, side] = amounts[side] - (total - amounts[side]) / (sides - 1)
+
+
+# What users give, checked at the border.
+
+
+def check_deck(rules: Rules, deck: Any) -> np.ndarray:
+    """Return a deck of ints or text as (deck_size,) int8; raise `ValueError` naming what is wrong."""
+    try:
+        cards = [parse_card(card) for card in deck]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"deck is wrong: {error}") from None
+    missing, extra = Counter(rules.deck_cards()), Counter(cards)
+    missing, extra = missing - extra, extra - missing
+    if missing or extra:
+        raise ValueError(
+            f"deck has {len(cards)} cards, too many of: {card_names(sorted(extra)) or 'none'}; "
+            f"missing: {card_names(sorted(missing)) or 'none'}; expected the {rules.deck_size} "
+            "cards of these rules in dealing order"
+        )
+    return check_starters(rules, np.array([cards], np.int8))[0]
+
+
+def check_starters(rules: Rules, decks: np.ndarray) -> np.ndarray:
+    """Return `decks` (n, deck_size); raise `ValueError` if in one of them no starter can be turned
+    up that is not a jack. Tried out at tables of their own."""
+    num_decks = len(decks)
+    dealt = np.zeros(num_decks, np.bool_)
+    game.deal_rows(
+        np.zeros(num_decks, game.GAME),
+        game.table_rules(rules),
+        np.arange(num_decks),
+        decks,
+        np.zeros(num_decks, np.int64),
+        dealt,
+    )
+    if not dealt.all():
+        raise ValueError(
+            f"deck is {card_names(decks[np.argmin(dealt)])}; expected one with a card to turn up "
+            "that is not a jack"
+        )
+    return decks
+
+
+def check_decks(rules: Rules, decks: Any, num_decks: int) -> np.ndarray:
+    """Return `decks` (num_decks, deck_size) of ints as int8; raise `ValueError` naming a wrong one."""
+    decks = np.asarray(decks)
+    if decks.shape != (num_decks, rules.deck_size) or decks.dtype.kind not in "iu":
+        raise ValueError(
+            f"decks has shape {decks.shape} and dtype {decks.dtype}; expected ints of shape "
+            f"{(num_decks, rules.deck_size)}"
+        )
+    wrong = (np.sort(decks, axis=1) != rules.deck_cards()).any(axis=1)
+    if wrong.any():
+        table = int(np.argmax(wrong))
+        try:
+            check_deck(rules, decks[table])
+        except ValueError as error:
+            raise ValueError(f"decks[{table}]: {error}") from None
+    return check_starters(rules, decks.astype(np.int8))
+
+
+def check_dealers(rules: Rules, dealers: Any, num_dealers: int) -> np.ndarray:
+    """Return `dealers` (num_dealers,) as int64; raise `ValueError` naming a wrong one."""
+    if np.shape(dealers) != (num_dealers,):
+        raise ValueError(
+            f"dealers has shape {np.shape(dealers)}; expected a seat for each of the "
+            f"{num_dealers} tables"
+        )
+    return np.array([check_dealer(rules, dealer) for dealer in dealers], np.int64)
+
+
+def check_dealer(rules: Rules, dealer: Any) -> int:
+    """Return a dealer's seat as an int; raise `ValueError` if it is none."""
+    if is_int(dealer) and 0 <= dealer < rules.players:
+        return int(dealer)
+    raise ValueError(f"dealer is {dealer!r}; expected a seat from 0 to {rules.players - 1}")
+
+
+def check_scores(rules: Rules, scores: Any) -> np.ndarray:
+    """Return starting scores as (sides,) int64; raise `ValueError` if they cannot be played on."""
+    if rules.target is None:
+        raise ValueError(f"scores is {scores!r}; expected none, since these rules have no target")
+    expected = f"{rules.sides} ints from 0 to {MAX_POINTS}, one per side"
+    if not isinstance(scores, (Sequence, np.ndarray)) or isinstance(scores, (str, bytes)):
+        raise ValueError(f"scores is {scores!r}; expected {expected}")
+    if len(scores) != rules.sides or not all(is_int(s) and 0 <= s <= MAX_POINTS for s in scores):
+        raise ValueError(f"scores is {list(scores)!r}; expected {expected}")
+    games, over = np.zeros(1, game.GAME), np.zeros(1, np.bool_)
+    games["match_points"][0, : rules.sides] = scores
+    games["scored"] = 1
+    game.find_finished(games, game.table_rules(rules), np.zeros(1, np.bool_), over)
+    if over[0]:
+        raise ValueError(f"scores is {list(scores)!r}; expected a match that is not decided yet")
+    return np.array(scores, np.int64)
+
+
+def is_int(value: Any) -> bool:
+    """Return whether a value is an integer of Python or NumPy, bools excluded."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

@@ -1,0 +1,175 @@
+"""What a seat, or a spectator, knows of a table: `View`, and its drawing as text.
+
+A view holds all that a perfect memory has kept of the deal and nothing else. Every display is drawn
+from one.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pisti_env.cards import CARD_NAMES, NO_CARD, card_names
+from pisti_env.game import FACE_DOWN, NOBODY, STARTER, table_rules
+from pisti_env.observation import find_knowing
+from pisti_env.rules import Rules
+
+
+@dataclass(frozen=True)
+class View:
+    """What one seat knows; with hand None, what everyone knows. Cards are ints, seats too."""
+
+    hand: tuple[int, ...] | None
+    """Own cards, sorted."""
+    pile: tuple[int, ...]
+    """The face-up part, bottom to top."""
+    pile_size: int
+    """Cards on the table, face-down ones included."""
+    stock_size: int
+    """Cards not yet dealt."""
+    hand_sizes: tuple[int, ...]
+    """Per seat."""
+    captured: tuple[int, ...]
+    """Captured cards, per side."""
+    public_points: tuple[int, ...]
+    """Per side, without the three face-down starters until the deal is scored."""
+    pistis: tuple[int, ...]
+    """By equal rank, no jacks; per side."""
+    jack_pistis: tuple[int, ...]
+    """Jack on jack; per side."""
+    known_starters: tuple[int, ...]
+    """The three face-down starters in deal order, once the viewer knows them; else empty."""
+    shown_jacks: tuple[int, ...]
+    """Jacks turned up before the starter, in that order."""
+    bottom_card: int | None
+    """The card shown at the stock's bottom at the start of the deal."""
+    last_capturer: int | None
+    """The seat that captured last in this deal."""
+    dealer: int
+    """The seat that dealt."""
+    to_play: int | None
+    """The seat whose turn it is, None once the episode is over."""
+    packet: int
+    """Number of the packet, from 1."""
+    plays: tuple[tuple[int, int], ...]
+    """Every play of the deal in order: seat and card."""
+    match_scores: tuple[int, ...]
+    """Per side: starting scores and every scored deal."""
+    last_deal: tuple[dict[str, int], ...] | None
+    """The score of the newest finished deal of the episode, per side."""
+
+
+def make_view(
+    games: np.ndarray,
+    rules: Rules,
+    seat: int | None,
+    last_deal: list[dict[str, int]] | None,
+) -> View:
+    """Return what `seat` (None: everyone) knows at the one table of `games`."""
+    game = games[0]
+    sides = slice(rules.sides)
+    plays = game.plays[: game.num_plays].tolist()
+    pile = plays[game.pile_start :]
+    if game.starters_down:
+        pile.insert(0, int(game.deck[STARTER]))
+    knows = np.zeros(1, np.bool_)
+    find_knowing(games, table_rules(rules), np.array([NOBODY if seat is None else seat]), knows)
+    leftovers = rules.num_leftovers if rules.leftovers == "burn" else 0
+    return View(
+        hand=None if seat is None else tuple(hand_of(game, seat)),
+        pile=tuple(pile),
+        pile_size=len(pile) + FACE_DOWN * int(game.starters_down),
+        stock_size=leftovers if game.scored else rules.deck_size - int(game.stock_start),
+        hand_sizes=tuple(game.hand_sizes[: rules.players].tolist()),
+        captured=tuple(game.captured[sides].tolist()),
+        public_points=tuple(game.public_points[sides].tolist()),
+        pistis=tuple(game.pistis[sides].tolist()),
+        jack_pistis=tuple(game.jack_pistis[sides].tolist()),
+        known_starters=tuple(game.deck[:FACE_DOWN].tolist()) if knows[0] else (),
+        shown_jacks=tuple(game.shown_jacks[: game.num_shown_jacks].tolist()),
+        bottom_card=None if game.bottom_card == NO_CARD else int(game.bottom_card),
+        last_capturer=None if game.last_capturer == NOBODY else int(game.last_capturer),
+        dealer=int(game.dealer),
+        to_play=None if game.to_play == NOBODY else int(game.to_play),
+        packet=int(game.packet),
+        plays=tuple(
+            ((int(game.dealer) + 1 + turn) % rules.players, card) for turn, card in enumerate(plays)
+        ),
+        match_scores=tuple(game.match_points[sides].tolist()),
+        last_deal=None if last_deal is None else tuple(dict(side) for side in last_deal),
+    )
+
+
+def hand_of(game: Any, seat: int) -> list[int]:
+    """Return a seat's cards, sorted."""
+    return sorted(game.hands[seat, : game.hand_sizes[seat]].tolist())
+
+
+def score_of(games: np.ndarray, rules: Rules) -> list[dict[str, int]]:
+    """Return each side's score of the deal at the one table of `games`, true points included."""
+    game = games[0]
+    points = game.public_points[: rules.sides].tolist()
+    if game.starters_taker != NOBODY and not game.scored:
+        hidden = sum(rules.card_points(card) for card in game.deck[:FACE_DOWN].tolist())
+        points[rules.side(int(game.starters_taker))] += hidden
+    return [
+        {
+            "points": points[side],
+            "cards": int(game.captured[side]),
+            "pistis": int(game.pistis[side]),
+            "jack_pistis": int(game.jack_pistis[side]),
+            "match_points": int(game.match_points[side]),
+        }
+        for side in range(rules.sides)
+    ]
+
+
+def draw(view: View, rules: Rules) -> str:
+    """Return a view as text: the match, the table, every seat, and the viewer's hand."""
+    lines = [_heading(view, rules), _table(view)]
+    for seat, cards in enumerate(view.hand_sizes):
+        side = rules.side(seat)
+        marks = [word for word, is_it in _marks(view, seat) if is_it]
+        lines.append(
+            f"  seat {seat}{' (side ' + str(side) + ')' if rules.pairs else ''}: "
+            f"{'▒' * cards or '-':<4}  captured {view.captured[side]:>2}, "
+            f"{view.public_points[side]:>3} points, "
+            f"{view.pistis[side]} pişti, {view.jack_pistis[side]} jack pişti"
+            f"{'  ← ' + ', '.join(marks) if marks else ''}"
+        )
+    if view.plays:
+        seat, card = view.plays[-1]
+        lines.append(f"  last play: {CARD_NAMES[card]} by seat {seat}")
+    if view.hand is not None:
+        lines.append(f"  hand: {card_names(view.hand) or '-'}")
+    return "\n".join(lines)
+
+
+def _heading(view: View, rules: Rules) -> str:
+    match = ""
+    if rules.target is not None:
+        match = f", match {' : '.join(map(str, view.match_scores))} to {rules.target}"
+    return (
+        f"Pişti, {rules.players} players, packet {view.packet} of {rules.num_packets}, "
+        f"{view.stock_size} in stock{match}"
+    )
+
+
+def _table(view: View) -> str:
+    hidden = view.pile_size - len(view.pile)
+    text = f"  table: {'▒ ' * hidden}{card_names(view.pile)}".rstrip()
+    if not view.pile_size:
+        text += " empty"
+    if view.shown_jacks:
+        text += f"   (turned up before: {card_names(view.shown_jacks)})"
+    if view.bottom_card is not None:
+        text += f"   (bottom card: {CARD_NAMES[view.bottom_card]})"
+    return text
+
+
+def _marks(view: View, seat: int) -> list[tuple[str, bool]]:
+    return [
+        ("to play", seat == view.to_play),
+        ("dealt", seat == view.dealer),
+        ("captured last", seat == view.last_capturer),
+    ]
