@@ -1,7 +1,7 @@
 """Pişti, Turkey's fishing card game, for machine learning.
 
-`pisti_v0` is the PettingZoo environment, `Rules` the options of the game. Many tables at once are in
-`pisti_env.vector`, players in `pisti_env.agents`.
+`pisti_v0` is the PettingZoo environment, `Rules` the options of the game. Many tables at once are
+in `pisti_env.vector`, players in `pisti_env.agents`.
 """
 
 import pettingzoo

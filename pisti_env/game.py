@@ -4,8 +4,8 @@ Read `deal`, `play` and `score_deal` first; they are the rule book. The function
 (Numba) or as plain Python with the same result. They do not check what they are given: a play must
 be legal (`choose_cards` finds out), a deck must be one of the rules' (`tables.py` sees to that).
 
-The pile is not stored: its face-up cards are the plays since the last capture, and below them, until
-the first capture, the four starters. Seats take turns strictly, so neither is who played what.
+The pile is not stored: its face-up cards are the plays since the last capture, and below them,
+until the first capture, the four starters. Nor is who played what: seats take turns strictly.
 """
 
 import functools
@@ -34,7 +34,7 @@ STARTER = NUM_STARTERS - 1  # the turned-up starter's place in the deck, above t
 STARTER_JACK_TO = ("pile", "stock_bottom", "stock_middle")
 PILE, STOCK_BOTTOM, STOCK_MIDDLE = range(3)
 
-# int16 and not int8 wherever there is arithmetic: int8 would overflow in plain Python, not compiled.
+# int16, not int8, wherever there is arithmetic: in plain Python int8 would overflow.
 GAME = np.dtype(
     (
         np.record,

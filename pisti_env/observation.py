@@ -74,7 +74,7 @@ def _match_points(rules: Rules, classes: int) -> int:
 
 
 def _counted(name: str, meaning: str) -> Piece:
-    return Piece(name, meaning, "packs, times copies for kinds", _classes, _equal_cards)
+    return Piece(name, meaning, "all equal cards", _classes, _equal_cards)
 
 
 PIECES = (
@@ -85,9 +85,9 @@ PIECES = (
     _counted("known_starters", "the face-down starters, once the observer knows them"),
     Piece(
         "shown",
-        "jacks turned up before the starter that are not in hand, played or known_starters, "
+        "jacks turned up before the starter, unless in hand, played or known_starters; "
         "by suit (faces) or in all (kinds)",
-        "packs, times copies for kinds",
+        "all equal cards",
         lambda rules, classes: rules.copies if classes == NUM_CARDS else 1,
         _equal_cards,
     ),
@@ -387,7 +387,7 @@ def describe(observation: str, rules: Rules) -> Layout:
 
 @compiled
 def mask_all(games, classes, masks):
-    """Set `masks` (n, a) int8: 1 for the class of each card of the hand to play, all 0 at the end."""
+    """Set `masks` (n, a) int8: 1 for the class of each card of the hand to play; 0 at the end."""
     masks[:] = 0
     for i in range(len(games)):
         game = games[i]

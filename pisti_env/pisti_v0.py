@@ -3,8 +3,8 @@
 | | |
 |---|---|
 | Agents | `player_0` … in playing order, 2 to 6; `player_i` sits in seat i |
-| Action space | `Discrete(52)`, the card to play; `Discrete(15)`, its kind, with the kinds encodings |
-| Observation space | `Dict(observation=Box(0, 1, (d,), float32), action_mask=Box(0, 1, (a,), int8))` |
+| Action space | `Discrete(52)`, the card to play; with the kinds encodings `Discrete(15)`, its kind |
+| Observation | `Dict(observation=Box(0, 1, (d,), float32), action_mask=Box(0, 1, (a,), int8))` |
 | State space | `Box(0, 1, (s,), float32)`, everything, for critics |
 
 ```python
@@ -23,16 +23,16 @@ for agent in env.agent_iter():
 
 ### The game
 
-Each seat in turn plays one card on the pile. A card of the top card's rank captures the pile, and so
-does a jack, whatever the top card is. Capturing a lone card by equal rank is a pişti. `Rules` has
-the options, and the presets `standard`, `text_a`, `text_b`, `loose`, `istanbul`, `short` and
+Each seat in turn plays one card on the pile. A card of the top card's rank captures the pile, and
+so does a jack, whatever the top card is. Capturing a lone card by equal rank is a pişti. `Rules`
+has the options, and the presets `standard`, `text_a`, `text_b`, `loose`, `istanbul`, `short` and
 `bottom_shown`.
 
 ### Arguments
 
-- `rules`: a `Rules`, a preset's name or a dict of fields; any field may also be given by itself and
-  overrides it: `env(rules="istanbul", players=4)`. With a `target` the episode is a match of several
-  deals, without one it is one deal.
+- `rules`: a `Rules`, a preset's name or a dict of fields; any field may also be given by itself
+  and overrides it: `env(rules="istanbul", players=4)`. With a `target` the episode is a match of
+  several deals, without one it is one deal.
 - `observation`: the encoding.
   `"basic"`: hand, top card, pile size, how many jacks the seat has seen.
   `"full"` (default): all that a player keeps in mind, over the 52 card faces.
@@ -64,17 +64,19 @@ terminate, the offender's reward is minus the most that a side can lose in a dea
 
 What `describe("full", Rules())` prints. Pieces over seats or sides begin with the observer's own.
 Cards are in the order A 2 … K of clubs, diamonds, hearts, spades; kinds in the order A 2 … K, `2C`,
-`TD`. Numbers are counts divided by what 1.0 stands for.
+`TD`. Numbers are counts divided by what 1.0 stands for: of equal cards there are as many as packs,
+of a kind packs times `copies`; `max_deal_points` is the most that a side can score in a deal (all
+card points, the majority, and the dearest pişti in every second play).
 
 | numbers | name | meaning | 1.0 is |
 |---|---|---|---|
-| 0-51 | `hand` | own hand | packs, times copies for kinds |
+| 0-51 | `hand` | own hand | all equal cards |
 | 52-103 | `top` | top card, one-hot | 1 |
-| 104-155 | `pile` | face-up part of the pile | packs, times copies for kinds |
-| 156-207 | `played` | cards put face up so far: the turned-up starter and every play | packs, times copies for kinds |
-| 208-259 | `known_starters` | the face-down starters, once the observer knows them | packs, times copies for kinds |
-| 260-263 | `shown` | jacks turned up before the starter that are not in hand, played or known_starters, by suit (faces) or in all (kinds) | packs, times copies for kinds |
-| 264-315 | `packet_pile` | face-up part of the pile when the packet was dealt | packs, times copies for kinds |
+| 104-155 | `pile` | face-up part of the pile | all equal cards |
+| 156-207 | `played` | cards put face up so far: the turned-up starter and every play | all equal cards |
+| 208-259 | `known_starters` | the face-down starters, once the observer knows them | all equal cards |
+| 260-263 | `shown` | jacks turned up before the starter, unless in hand, played or known_starters; by suit (faces) or in all (kinds) | all equal cards |
+| 264-315 | `packet_pile` | face-up part of the pile when the packet was dealt | all equal cards |
 | 316 | `packet_top` | top card then: class + 1, 0 for none | classes |
 | 317-324 | `packet_plays` | plays of the packet, for each seat in its order: class + 1, 0 for none yet | classes |
 | 325-326 | `hand_sizes` | cards in each hand | hand_size |
@@ -96,7 +98,7 @@ Cards are in the order A 2 … K of clubs, diamonds, hearts, spades; kinds in th
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -135,7 +137,7 @@ def env(**kwargs: Any) -> AECEnv:
 class raw_env(AECEnv):
     """The bare environment. See this module's manual for arguments, spaces and rewards."""
 
-    metadata = {
+    metadata: ClassVar[dict[str, Any]] = {
         "render_modes": ["human", "ansi"],
         "name": "pisti_v0",
         "is_parallelizable": False,
@@ -267,8 +269,8 @@ class raw_env(AECEnv):
         known = is_int(action) and 0 <= action < len(names)
         hand = hand_of(self._tables.games[0], self._seats[agent])
         raise ValueError(
-            f"action of {agent} is {action!r}{f' ({names[action]})' if known else ''}, which is not "
-            f"in its hand {card_names(hand)}; play one of those"
+            f"action of {agent} is {action!r}{f' ({names[action]})' if known else ''}, which is "
+            f"not in its hand {card_names(hand)}; play one of those"
         )
 
     def _deads_step_first(self) -> str:

@@ -200,7 +200,7 @@ class Rules:
     # Text, dicts and presets.
 
     @classmethod
-    def preset(cls, name: str, **fields: Any) -> "Rules":
+    def preset(cls, name: str, /, **fields: Any) -> "Rules":
         """Return a preset, with fields of it overridden."""
         if name not in PRESETS:
             raise ValueError(f"rules preset is {name!r}; expected one of {', '.join(PRESETS)}")

@@ -188,7 +188,7 @@ def reward_all(games, table, kind, over, gains, earned, rewards):
 
 
 def check_deck(rules: Rules, deck: Any) -> np.ndarray:
-    """Return a deck of ints or text as (deck_size,) int8; raise `ValueError` naming what is wrong."""
+    """Return a deck of ints or text as (deck_size,) int8; raise `ValueError` if it is wrong."""
     try:
         cards = [parse_card(card) for card in deck]
     except (TypeError, ValueError) as error:
@@ -226,7 +226,7 @@ def check_starters(rules: Rules, decks: np.ndarray) -> np.ndarray:
 
 
 def check_decks(rules: Rules, decks: Any, num_decks: int) -> np.ndarray:
-    """Return `decks` (num_decks, deck_size) of ints as int8; raise `ValueError` naming a wrong one."""
+    """Return `decks` (num_decks, deck_size) of ints as int8; raise `ValueError` if one is wrong."""
     decks = np.asarray(decks)
     if decks.shape != (num_decks, rules.deck_size) or decks.dtype.kind not in "iu":
         raise ValueError(

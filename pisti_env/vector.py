@@ -161,7 +161,7 @@ class DealBatch:
         return self._fill(other.mask, np.zeros((self.num_envs, other.num_actions), np.int8), rows)
 
     def states(self) -> np.ndarray:
-        """Return the full state of every table, a new (n, s) float32 array; never an observation."""
+        """Return every table's full state, a new (n, s) float32 array; never an observation."""
         everything = state_encoder(self.rules)
 
         def encode(games: np.ndarray, states: np.ndarray) -> None:

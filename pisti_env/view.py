@@ -57,6 +57,8 @@ class View:
     """Per side: starting scores and every scored deal."""
     last_deal: tuple[dict[str, int], ...] | None
     """The score of the newest finished deal of the episode, per side."""
+    starter: int
+    """The starter that was turned up and stayed so."""
 
 
 def make_view(
@@ -97,6 +99,7 @@ def make_view(
         ),
         match_scores=tuple(game.match_points[sides].tolist()),
         last_deal=None if last_deal is None else tuple(dict(side) for side in last_deal),
+        starter=int(game.deck[STARTER]),
     )
 
 

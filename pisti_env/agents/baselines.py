@@ -1,0 +1,297 @@
+"""The players that everything is measured against: `Random`, `Greedy` and `Counting`.
+
+They never change, so that figures of different years can be compared. Each sees the observation and
+the mask, nothing else: what it needs it reads from pieces of the observation by name, and the cards
+that it may play from the mask.
+"""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from pisti_env.cards import ACE, JACK, NUM_CARDS, NUM_RANKS
+from pisti_env.compile import announce_compilation, compiled
+from pisti_env.observation import describe
+from pisti_env.rules import Rules
+from pisti_env.shuffle import check_seed, mix_all
+
+
+class Baseline:
+    """What the three have in common: they take one observation or a batch, and check its shape."""
+
+    observation = "basic"  # the cheapest encoding whose actions are cards
+
+    def __init__(self, rules: Rules, seed: int = 0):
+        self.rules = rules
+        self.seed = check_seed(seed)
+        layout = describe(self.observation, rules)
+        self._size = layout.size
+        # Where each piece starts and ends in an observation.
+        self._pieces = {row.name: (row.slice.start, row.slice.stop) for row in layout}
+        self._card_points = np.array([rules.card_points(card) for card in range(NUM_CARDS)])
+
+    def act(
+        self, observation: np.ndarray, action_mask: np.ndarray, seeds: np.ndarray | None = None
+    ) -> Any:
+        """Return the card to play, an int for an observation (d,) and its mask (52,), int64 (n,) for
+        (n, d) and (n, 52).
+
+        With `seeds`, uint64 (n,), what is drawn depends on them alone.
+        """
+        masks = np.asarray(action_mask)
+        batch = masks.ndim == 2
+        rows = np.ascontiguousarray(np.atleast_2d(observation), np.float32)
+        masks = np.ascontiguousarray(np.atleast_2d(masks), np.int8)
+        if rows.shape != (len(masks), self._size) or masks.shape != (len(rows), NUM_CARDS):
+            raise ValueError(
+                f"observation and mask have shapes {np.shape(observation)} and "
+                f"{np.shape(action_mask)}; expected those of the encoding {self.observation!r} "
+                f"under these rules, ({self._size},) and ({NUM_CARDS},), or a batch of them"
+            )
+        if seeds is not None:
+            seeds = np.atleast_1d(np.asarray(seeds, np.uint64))
+            if seeds.shape != (len(rows),):
+                raise ValueError(f"seeds has shape {seeds.shape}; expected ({len(rows)},)")
+        actions = np.empty(len(rows), np.int64)
+        self._choose(rows, masks, seeds, actions)
+        if len(actions) and actions.min() < 0:
+            raise ValueError(f"mask {int(actions.argmin())} has no legal card")
+        return actions if batch else int(actions[0])
+
+    def _choose(
+        self, rows: np.ndarray, masks: np.ndarray, seeds: np.ndarray | None, actions: np.ndarray
+    ) -> None:
+        """Fill `actions` (n,) int64, -1 where no card is legal."""
+        raise NotImplementedError
+
+
+class Random(Baseline):
+    """Plays each card of the hand with equal probability; of two equal cards it sees one."""
+
+    def __init__(self, rules: Rules, seed: int = 0):
+        super().__init__(rules, seed)
+        self._drawn = 0  # numbers drawn so far without seeds
+
+    def _choose(
+        self, rows: np.ndarray, masks: np.ndarray, seeds: np.ndarray | None, actions: np.ndarray
+    ) -> None:
+        nothing = np.zeros(len(rows), np.uint64)
+        numbers = np.empty(len(rows), np.uint64)
+        with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
+            if seeds is None:
+                counter = np.arange(self._drawn, self._drawn + len(rows), dtype=np.uint64)
+                self._drawn += len(rows)
+                mix_all(np.uint64(self.seed), counter, nothing, numbers)
+            else:
+                mix_all(np.uint64(0), seeds, nothing, numbers)
+        choose_random(masks, numbers, actions)
+
+
+class Greedy(Baseline):
+    """Captures by rank if it can, else by a jack, else plays its cheapest card."""
+
+    def __init__(self, rules: Rules, seed: int = 0):
+        super().__init__(rules, seed)
+        # Place of each card in the order in which it gives cards away: fewest points, no jack,
+        # rank in the order 2 … K, A, lowest id.
+        order = sorted(
+            range(NUM_CARDS),
+            key=lambda card: (
+                rules.card_points(card),
+                card % NUM_RANKS == JACK,
+                card % NUM_RANKS if card % NUM_RANKS != ACE else NUM_RANKS,
+                card,
+            ),
+        )
+        self._places = np.argsort(order)
+
+    def _choose(
+        self, rows: np.ndarray, masks: np.ndarray, seeds: np.ndarray | None, actions: np.ndarray
+    ) -> None:
+        choose_greedy(rows, masks, self._pieces["top"][0], self._places, actions)
+
+
+class Counting(Baseline):
+    """Counts the cards that it has not seen, and weighs what a play gains and what it may give.
+
+    With n the pile's size, v the points that lie face up in it, p those of the card itself, u the
+    copies of its rank that the seat has not seen, it plays the card with the highest score, the
+    lowest id on ties:
+
+    - capturing by rank: 100 + v + 0.2 n + p, and 10 more if n = 1;
+    - a jack on another rank: -5 if n ≤ 2 and v = 0, else 97 + v + 0.5 n + p;
+    - a jack on an empty table: -60 - 4 u - p;
+    - any other card: -4 u - p on an empty table, else -u (v + 0.3 n + 1) - p.
+    """
+
+    observation = "full"
+
+    def __init__(self, rules: Rules, seed: int = 0):
+        super().__init__(rules, seed)
+        self._copies = np.zeros(NUM_RANKS, np.int64)
+        np.add.at(self._copies, np.array(rules.deck_cards()) % NUM_RANKS, 1)
+        # Every card that a seat has seen is in exactly one of these.
+        self._seen = np.array([self._pieces[n] for n in ("hand", "played", "known_starters")])
+        self._shown_jacks = np.array(self._pieces["shown"])
+        self._bottom_card = np.array(self._pieces.get("bottom_card", (0, 0)))
+
+    def _choose(
+        self, rows: np.ndarray, masks: np.ndarray, seeds: np.ndarray | None, actions: np.ndarray
+    ) -> None:
+        choose_counting(
+            rows,
+            masks,
+            self._pieces["top"][0],
+            self._pieces["pile"][0],
+            self._pieces["pile_size"][0],
+            self._seen,
+            self._shown_jacks,
+            self._bottom_card,
+            self.rules.num_packs,
+            self.rules.deck_size,
+            self._card_points,
+            self._copies,
+            actions,
+        )
+
+
+BASELINES = {"random": Random, "greedy": Greedy, "counting": Counting}
+
+
+@functools.cache
+def warm_up() -> None:
+    """Have the three compiled, once in a process, saying so if that takes a while."""
+    with announce_compilation():
+        rules = Rules()
+        for make in BASELINES.values():
+            player = make(rules)
+            masks = np.ones((1, NUM_CARDS), np.int8)
+            player.act(np.zeros((1, describe(player.observation, rules).size)), masks)
+
+
+@compiled
+def choose_random(masks, numbers, actions):
+    """Choose one of each row's legal cards by a random number (n,) uint64."""
+    high_half, half = np.uint64(32), np.uint64(0xFFFFFFFF)
+    for i in range(len(masks)):
+        legal = 0
+        for card in range(NUM_CARDS):
+            legal += masks[i, card] != 0
+        # Lemire's multiplication; without rejection it is off by less than 52 / 2**32.
+        left = np.int64(((numbers[i] & half) * np.uint64(legal)) >> high_half)
+        actions[i] = -1
+        for card in range(NUM_CARDS):
+            if masks[i, card] != 0:
+                if left == 0:
+                    actions[i] = card
+                    break
+                left -= 1
+
+
+@compiled
+def find_top(row, start):
+    """Return the rank of the top card from the one-hot piece at `start`, -1 on an empty table."""
+    for card in range(NUM_CARDS):
+        if row[start + card] != 0:
+            return card % NUM_RANKS
+    return -1
+
+
+@compiled
+def choose_greedy(rows, masks, top_start, places, actions):
+    """Choose as `Greedy` does; `places` (52,) is the order in which it gives cards away."""
+    for i in range(len(rows)):
+        top = find_top(rows[i], top_start)
+        equal, jack, cheapest = -1, -1, -1
+        for card in range(NUM_CARDS):
+            if masks[i, card] == 0:
+                continue
+            rank = card % NUM_RANKS
+            if equal < 0 and rank == top:
+                equal = card
+            if jack < 0 and rank == JACK and top >= 0:
+                jack = card
+            if cheapest < 0 or places[card] < places[cheapest]:
+                cheapest = card
+        actions[i] = equal if equal >= 0 else jack if jack >= 0 else cheapest
+
+
+@compiled
+def choose_counting(
+    rows,
+    masks,
+    top_start,
+    pile_start,
+    size_place,
+    seen,
+    shown_jacks,
+    bottom_card,
+    num_packs,
+    deck_size,
+    card_points,
+    copies,
+    actions,
+):
+    """Choose as `Counting` does. Pieces are given by where they start, or by (start, stop)."""
+    unseen = np.empty(NUM_RANKS, np.float32)
+    for i in range(len(rows)):
+        row = rows[i]
+        top = find_top(row, top_start)
+        size = to_count(row[size_place], deck_size)
+        points = np.int64(0)
+        if size > 0:
+            for card in range(NUM_CARDS):
+                if row[pile_start + card] != 0:
+                    points += to_count(row[pile_start + card], num_packs) * card_points[card]
+        count_unseen(row, seen, shown_jacks, bottom_card, num_packs, copies, unseen)
+        best, best_score = -1, np.int64(0)
+        for card in range(NUM_CARDS):
+            if masks[i, card] != 0:
+                rank = card % NUM_RANKS
+                score = score_times_ten(
+                    rank, top, size, points, card_points[card], np.int64(unseen[rank])
+                )
+                if best < 0 or score > best_score:
+                    best, best_score = card, score
+        actions[i] = best
+
+
+@compiled
+def to_count(number, unit):
+    """Return the count that a scaled number stands for; a cast, since `rint` is a slow call."""
+    return np.int64(number * unit + 0.5)
+
+
+@compiled
+def count_unseen(row, seen, shown_jacks, bottom_card, num_packs, copies, unseen):
+    """Set `unseen` (13,) float32 to how many cards of each rank the observer has not seen.
+
+    Counts are halves or wholes here, so the sums are exact.
+    """
+    unseen[:] = 0
+    for piece in range(len(seen)):
+        for suit_start in range(seen[piece, 0], seen[piece, 1], NUM_RANKS):
+            for rank in range(NUM_RANKS):
+                unseen[rank] += row[suit_start + rank]
+    for place in range(shown_jacks[0], shown_jacks[1]):
+        unseen[JACK] += row[place]
+    for rank in range(NUM_RANKS):
+        unseen[rank] = copies[rank] - unseen[rank] * num_packs
+    for place in range(bottom_card[0], bottom_card[1]):
+        if row[place] != 0:
+            unseen[(place - bottom_card[0]) % NUM_RANKS] -= 1
+
+
+@compiled
+def score_times_ten(rank, top, size, points, own_points, unseen):
+    """Return ten times the score of a card, an int: scores are compared exactly."""
+    if top < 0:
+        return -40 * unseen - 10 * own_points - (600 if rank == JACK else 0)
+    if rank == top:
+        return 1000 + 10 * points + 2 * size + 10 * own_points + (100 if size == 1 else 0)
+    if rank == JACK:
+        if size <= 2 and points == 0:
+            return -50
+        return 970 + 10 * points + 5 * size + 10 * own_points
+    return -unseen * (10 * points + 3 * size + 10) - 10 * own_points
