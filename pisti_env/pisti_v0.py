@@ -117,6 +117,7 @@ from pisti_env.view import View, draw, hand_of, make_view, score_of
 _ONE = np.zeros(1, np.int64)  # the rows of the only table
 _SEATS = np.arange(MAX_PLAYERS)[:, np.newaxis]
 _RESET_OPTIONS = ("deck", "dealer", "scores")
+_PETTINGZOO_OPTION = "options"  # what PettingZoo's api_test sends, of no meaning
 
 
 def describe(observation: str = "full", rules: Any = "standard", **fields: Any) -> Layout:
@@ -211,7 +212,7 @@ class raw_env(AECEnv):
     def _read_options(self, options: dict[str, Any]) -> tuple[Any, Any, Any]:
         """Return what `reset` was given, checked; None for what was not."""
         for name in options:
-            if name not in _RESET_OPTIONS:
+            if name not in (*_RESET_OPTIONS, _PETTINGZOO_OPTION):
                 raise ValueError(
                     f"reset option is {name!r}; expected one of {', '.join(_RESET_OPTIONS)}"
                 )

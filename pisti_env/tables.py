@@ -7,7 +7,6 @@ deal stays as it is until `next_deals` or `start` is called for its table.
 import functools
 import secrets
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -227,7 +226,10 @@ def check_starters(rules: Rules, decks: np.ndarray) -> np.ndarray:
 
 def check_decks(rules: Rules, decks: Any, num_decks: int) -> np.ndarray:
     """Return `decks` (num_decks, deck_size) of ints as int8; raise `ValueError` if one is wrong."""
-    decks = np.asarray(decks)
+    try:
+        decks = np.asarray(decks)
+    except ValueError:
+        raise ValueError(f"decks is {decks!r}; expected rows of equal length") from None
     if decks.shape != (num_decks, rules.deck_size) or decks.dtype.kind not in "iu":
         raise ValueError(
             f"decks has shape {decks.shape} and dtype {decks.dtype}; expected ints of shape "
@@ -245,10 +247,13 @@ def check_decks(rules: Rules, decks: Any, num_decks: int) -> np.ndarray:
 
 def check_dealers(rules: Rules, dealers: Any, num_dealers: int) -> np.ndarray:
     """Return `dealers` (num_dealers,) as int64; raise `ValueError` naming a wrong one."""
-    if np.shape(dealers) != (num_dealers,):
+    try:
+        shape = np.shape(dealers)
+    except ValueError:  # rows of different lengths
+        shape = ()
+    if shape != (num_dealers,):
         raise ValueError(
-            f"dealers has shape {np.shape(dealers)}; expected a seat for each of the "
-            f"{num_dealers} tables"
+            f"dealers is {dealers!r}; expected a seat for each of the {num_dealers} tables"
         )
     return np.array([check_dealer(rules, dealer) for dealer in dealers], np.int64)
 
@@ -265,16 +270,18 @@ def check_scores(rules: Rules, scores: Any) -> np.ndarray:
     if rules.target is None:
         raise ValueError(f"scores is {scores!r}; expected none, since these rules have no target")
     expected = f"{rules.sides} ints from 0 to {MAX_POINTS}, one per side"
-    if not isinstance(scores, (Sequence, np.ndarray)) or isinstance(scores, (str, bytes)):
-        raise ValueError(f"scores is {scores!r}; expected {expected}")
+    try:
+        scores = list(scores)
+    except TypeError:
+        raise ValueError(f"scores is {scores!r}; expected {expected}") from None
     if len(scores) != rules.sides or not all(is_int(s) and 0 <= s <= MAX_POINTS for s in scores):
-        raise ValueError(f"scores is {list(scores)!r}; expected {expected}")
+        raise ValueError(f"scores is {scores!r}; expected {expected}")
     games, over = np.zeros(1, game.GAME), np.zeros(1, np.bool_)
     games["match_points"][0, : rules.sides] = scores
     games["scored"] = 1
     game.find_finished(games, game.table_rules(rules), np.zeros(1, np.bool_), over)
     if over[0]:
-        raise ValueError(f"scores is {list(scores)!r}; expected a match that is not decided yet")
+        raise ValueError(f"scores is {scores!r}; expected a match that is not decided yet")
     return np.array(scores, np.int64)
 
 

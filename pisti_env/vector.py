@@ -146,19 +146,19 @@ class DealBatch:
     def observe_as(self, encoding: str, rows: np.ndarray | None = None) -> np.ndarray:
         """Return what the seats to play observe in another encoding, a new (n, d) float32 array.
 
-        With `rows` (k,), indices of tables, only those tables' (k, d).
+        With `rows` (k,), indices of tables (or a mask of them), only those tables' (k, d).
         """
         other = encoder(encoding, self.rules)
 
         def encode(games: np.ndarray, observations: np.ndarray) -> None:
             other.encode(games, games["to_play"].astype(np.int64), observations)
 
-        return self._fill(encode, np.zeros((self.num_envs, other.size), np.float32), rows)
+        return self._fill(encode, other.size, np.float32, rows)
 
     def action_masks_as(self, encoding: str, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the action masks of another encoding, a new (n, a) int8 array, or of `rows`."""
         other = encoder(encoding, self.rules)
-        return self._fill(other.mask, np.zeros((self.num_envs, other.num_actions), np.int8), rows)
+        return self._fill(other.mask, other.num_actions, np.int8, rows)
 
     def states(self) -> np.ndarray:
         """Return every table's full state, a new (n, s) float32 array; never an observation."""
@@ -167,7 +167,7 @@ class DealBatch:
         def encode(games: np.ndarray, states: np.ndarray) -> None:
             everything.encode(games, np.zeros(len(games), np.int64), states)
 
-        return self._fill(encode, np.zeros((self.num_envs, everything.size), np.float32), None)
+        return self._fill(encode, everything.size, np.float32, None)
 
     def close(self) -> None:
         """End the threads."""
@@ -183,16 +183,19 @@ class DealBatch:
     def _fill(
         self,
         fill: Callable[[np.ndarray, np.ndarray], None],
-        array: np.ndarray,
+        size: int,
+        dtype: Any,
         rows: np.ndarray | None,
     ) -> np.ndarray:
-        """Have `fill(games, array)` fill a row of `array` per table, or per index in `rows`."""
+        """Return a new array (n, size), or (k, size) for `rows`, filled by `fill(games, array)`."""
         if rows is None:
+            array = np.zeros((self.num_envs, size), dtype)
             self._on_shards(lambda tables, shard: fill(tables.games, array[shard]))
             return array
         games = self._tables[0].games if self._pool is None else self._all_games()
-        array = array[: len(rows)]
-        fill(games[rows], array)
+        games = games[rows]
+        array = np.zeros((len(games), size), dtype)
+        fill(games, array)
         return array
 
     def _restart(self, tables: Tables, shard: slice) -> None:

@@ -58,7 +58,7 @@ def load(
     """Return an agent: "random", "greedy", "counting", a checkpoint's path, or the name of a policy
     that comes with the package.
 
-    `sample=True` draws from a policy, False and None take its best card; `seed` is for what an agent
+    `sample=True` draws from a policy, False and None take its best card; `seed` is for what it
     draws when it is given no seeds. Agents play on the CPU, the only `device` there is so far.
 
     Raises `ValueError` if there is no such agent or it cannot play these rules.

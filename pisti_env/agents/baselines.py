@@ -34,7 +34,7 @@ class Baseline:
     def act(
         self, observation: np.ndarray, action_mask: np.ndarray, seeds: np.ndarray | None = None
     ) -> Any:
-        """Return the card to play, an int for an observation (d,) and its mask (52,), int64 (n,) for
+        """Return the card to play: an int for one observation (d,) and mask (52,), int64 (n,) for
         (n, d) and (n, 52).
 
         With `seeds`, uint64 (n,), what is drawn depends on them alone.

@@ -1,0 +1,334 @@
+"""Trained policies as files, `NAME.safetensors`: tensors, and everything else as JSON in the header.
+
+The tensors, all float32: ``layers.0.weight`` (out, in), ``layers.0.bias`` (out,), and so on to the
+last layer, which gives a logit for each action; and perhaps ``value.weight`` (1, in), ``value.bias``
+(1,), which estimate the points still to come from the last hidden layer. The header's one entry
+``pisti_env`` is a JSON object with the keys of `_FIELDS`.
+
+Reading runs no code from the file, and checks all of it before anything is used. What cannot be used
+raises `ValueError` with the path and the reason.
+"""
+
+import dataclasses
+import itertools
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from pisti_env.observation import ENCODINGS, describe
+from pisti_env.rules import Rules
+
+# Raised when a field is added or changes its meaning, or when a piece of an observation does.
+FORMAT_VERSION = 1
+
+MAX_FILE_BYTES = 64 * 2**20
+HEADER_KEY = "pisti_env"
+ACTIVATIONS = ("relu",)
+SUFFIX = ".safetensors"
+
+# The header's fields: the types that JSON gives them.
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "format_version": (int,),
+    "rules": (dict,),
+    "observation": (str,),
+    "layout": (list,),  # of [name, start, stop]
+    "network": (dict,),  # sizes, from the observation's to the number of actions; activation
+    "training": (dict,),  # the trainer's settings, and how far it got
+    "seed": (int, type(None)),
+    "revision": (str, type(None)),  # of the code that trained it
+    "strength": (dict, type(None)),  # measured: points a deal over each opponent
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A trained policy: a network, and the rules and the observation that it was made for."""
+
+    rules: Rules
+    observation: str
+    layout: tuple[tuple[str, int, int], ...]
+    """Name, start and stop of each piece of the observation."""
+    sizes: tuple[int, ...]
+    """Numbers in the observation, in each hidden layer, and actions."""
+    activation: str
+    weights: list[np.ndarray]
+    """Of each layer, (out, in) float32."""
+    biases: list[np.ndarray]
+    """Of each layer, (out,) float32."""
+    value: tuple[np.ndarray, np.ndarray] | None = None
+    """Weight (1, in) and bias (1,) of the value, or None."""
+    metadata: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """The rest of the header: format_version, training, seed, revision, strength."""
+    path: str = "this checkpoint"
+    """Where it was read from, for messages."""
+
+
+def layout_of(observation: str, rules: Rules) -> tuple[tuple[str, int, int], ...]:
+    """Return name, start and stop of each piece of an encoding."""
+    return tuple((r.name, r.slice.start, r.slice.stop) for r in describe(observation, rules))
+
+
+# Reading.
+
+
+def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
+    """Return the policy in a file; raise `ValueError`, naming the file, for one that cannot be used."""
+    try:
+        return _read(Path(path))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ValueError(f"checkpoint {path} cannot be read: {reason}") from None
+    except (ValueError, SafetensorError) as error:
+        raise ValueError(f"checkpoint {path} cannot be used: {error}") from None
+
+
+def _read(path: Path) -> Checkpoint:
+    if not path.exists():
+        raise ValueError("there is no such file")
+    if not path.is_file():
+        raise ValueError("it is not a file")
+    size = path.stat().st_size
+    if size > MAX_FILE_BYTES:
+        raise ValueError(f"it has {size} bytes; a policy has at most {MAX_FILE_BYTES}")
+    with safe_open(path, framework="numpy") as file:
+        header = _parse_header((file.metadata() or {}).get(HEADER_KEY))
+        rules = Rules.from_dict(header["rules"])
+        layout = _check_layout(header["observation"], header["layout"], rules)
+        sizes = _check_network(header["network"], layout[-1][2], header["observation"])
+        shapes = _tensor_shapes(sizes)
+        names = set(file.keys())
+        for name, shape in shapes.items():
+            if name not in names and not name.startswith("value."):
+                raise ValueError(f"its tensor {name!r} is missing")
+            if name in names:
+                _check_tensor(name, file.get_slice(name), shape)
+        unknown = sorted(names - set(shapes))
+        if unknown:
+            raise ValueError(f"its tensor {unknown[0]!r} is unknown")
+        if len(names & {"value.weight", "value.bias"}) == 1:
+            raise ValueError("it has one of value.weight and value.bias; expected both or neither")
+        tensors = {name: file.get_tensor(name) for name in names}
+    for name, tensor in tensors.items():
+        if not np.isfinite(tensor).all():
+            raise ValueError(f"its tensor {name!r} has numbers that are not finite")
+    layers = range(len(sizes) - 1)
+    return Checkpoint(
+        rules=rules,
+        observation=header["observation"],
+        layout=layout,
+        sizes=sizes,
+        activation=header["network"]["activation"],
+        weights=[tensors[f"layers.{layer}.weight"] for layer in layers],
+        biases=[tensors[f"layers.{layer}.bias"] for layer in layers],
+        value=(tensors["value.weight"], tensors["value.bias"]) if "value.bias" in names else None,
+        metadata={
+            name: header[name]
+            for name in ("format_version", "training", "seed", "revision", "strength")
+        },
+        path=str(path),
+    )
+
+
+def _parse_header(text: str | None) -> dict[str, Any]:
+    """Return the header's JSON object, every field there and of the right type."""
+    if text is None:
+        raise ValueError(f"its header has no {HEADER_KEY!r}, so it is not a policy of this package")
+    try:
+        header = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"its header is not JSON ({error})") from None
+    if not isinstance(header, dict):
+        raise ValueError(f"its header is {_kind(header)}; expected a JSON object")
+    # First, since a newer format may have other fields.
+    version = header.get("format_version")
+    if type(version) is not int or version < 1:
+        raise ValueError(f"its format_version is {version!r}; expected an int of 1 or more")
+    if version > FORMAT_VERSION:
+        raise ValueError(
+            f"its format version is {version} and this pisti_env reads up to {FORMAT_VERSION}; "
+            "a newer pisti_env can read it"
+        )
+    for name, types in _FIELDS.items():
+        if name not in header:
+            raise ValueError(f"its header has no {name!r}")
+        if type(header[name]) not in types:
+            expected = " or ".join(_JSON_NAMES[one] for one in types)
+            raise ValueError(f"its {name!r} is {_kind(header[name])}; expected {expected}")
+    unknown = sorted(set(header) - set(_FIELDS))
+    if unknown:
+        raise ValueError(f"its header has an unknown field {unknown[0]!r}")
+    return header
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+_JSON_NAMES = {
+    int: "an int",
+    float: "a number",
+    bool: "a bool",
+    str: "text",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+def _kind(value: Any) -> str:
+    return _JSON_NAMES[type(value)]
+
+
+def _check_layout(
+    observation: str, stored: list[Any], rules: Rules
+) -> tuple[tuple[str, int, int], ...]:
+    """Return today's layout of the observation; raise unless the file's is the same."""
+    if observation not in ENCODINGS:
+        raise ValueError(
+            f"its observation is {observation!r}; this version has {', '.join(ENCODINGS)}"
+        )
+    layout = layout_of(observation, rules)
+    for ours, theirs in itertools.zip_longest(layout, stored):
+        if ours is None or theirs != list(ours):
+            raise ValueError(
+                f"its layout of {observation!r} is not this version's: it has "
+                f"{json.dumps(theirs)} where this version has {json.dumps(ours)}"
+            )
+    return layout
+
+
+def _check_network(network: dict[str, Any], inputs: int, observation: str) -> tuple[int, ...]:
+    """Return the sizes of the layers; raise unless they fit the observation and its actions."""
+    if set(network) != {"sizes", "activation"}:
+        raise ValueError(f"its network has {sorted(network)}; expected activation and sizes")
+    if network["activation"] not in ACTIVATIONS:
+        raise ValueError(
+            f"its activation is {network['activation']!r}; expected {', '.join(ACTIVATIONS)}"
+        )
+    sizes, actions = network["sizes"], ENCODINGS[observation][0]
+    if (
+        not isinstance(sizes, list)
+        or len(sizes) < 2
+        or any(type(size) is not int or size < 1 for size in sizes)
+    ):
+        raise ValueError(f"its sizes are {sizes!r}; expected a list of two or more ints above 0")
+    if (sizes[0], sizes[-1]) != (inputs, actions):
+        raise ValueError(
+            f"its sizes are {sizes!r}; expected {inputs} first, the numbers of the observation, "
+            f"and {actions} last, the actions"
+        )
+    return tuple(sizes)
+
+
+def _tensor_shapes(sizes: tuple[int, ...]) -> dict[str, list[int]]:
+    """Return the shape of every tensor that a file may have."""
+    shapes = {}
+    for layer, (inputs, outputs) in enumerate(itertools.pairwise(sizes)):
+        shapes[f"layers.{layer}.weight"] = [outputs, inputs]
+        shapes[f"layers.{layer}.bias"] = [outputs]
+    return {**shapes, "value.weight": [1, sizes[-2]], "value.bias": [1]}
+
+
+def _check_tensor(name: str, tensor: Any, shape: list[int]) -> None:
+    """Raise unless a tensor, not loaded yet, has float32 and the shape."""
+    if tensor.get_dtype() != "F32":
+        raise ValueError(f"its tensor {name!r} has dtype {tensor.get_dtype()}; expected F32")
+    if tensor.get_shape() != shape:
+        raise ValueError(f"its tensor {name!r} has shape {tensor.get_shape()}; expected {shape}")
+
+
+# Playing under other rules.
+
+# What must agree. The rest changes what the same cards are worth, not who holds how many.
+_MUST_AGREE = ("players", "pairs", "num_packs", "ranks", "copies", "hand_size")
+
+
+def check_fit(checkpoint: Checkpoint, rules: Rules, strict: bool = False) -> str | None:
+    """Return None if a policy was made for these rules, or one line of warning if it may play under
+    them all the same. Raise `ValueError` if it may not; if `strict`, at any difference."""
+    made_for, asked = _in_force(checkpoint.rules), _in_force(rules)
+    differences = ", ".join(
+        f"{name} {made_for[name]!r} -> {asked[name]!r}"
+        for name in made_for
+        if made_for[name] != asked[name]
+    )
+    if not differences:
+        return None
+    for name in _MUST_AGREE:
+        ours, theirs = getattr(checkpoint.rules, name), getattr(rules, name)
+        if ours != theirs:
+            raise ValueError(
+                f"{checkpoint.path} was trained with {name}={ours!r} and cannot play with "
+                f"{name}={theirs!r}"
+            )
+    if layout_of(checkpoint.observation, rules) != checkpoint.layout:
+        raise ValueError(
+            f"{checkpoint.path} was trained under rules whose observation has another layout "
+            f"({differences})"
+        )
+    if strict:
+        raise ValueError(f"{checkpoint.path} was trained under other rules ({differences})")
+    return f"{checkpoint.path} was trained under other rules ({differences})"
+
+
+def _in_force(rules: Rules) -> dict[str, Any]:
+    return {**rules.to_dict(), "packs": rules.num_packs, "partners": rules.pairs}
+
+
+# Writing.
+
+
+def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> None:
+    """Write a policy to a file, all of it or nothing; see `write_file`."""
+    tensors: dict[str, np.ndarray] = {}
+    for layer, (weight, bias) in enumerate(zip(checkpoint.weights, checkpoint.biases, strict=True)):
+        tensors[f"layers.{layer}.weight"] = weight
+        tensors[f"layers.{layer}.bias"] = bias
+    if checkpoint.value is not None:
+        tensors["value.weight"], tensors["value.bias"] = checkpoint.value
+    header = {
+        "rules": checkpoint.rules.to_dict(),
+        "observation": checkpoint.observation,
+        "layout": checkpoint.layout,
+        "network": {"sizes": checkpoint.sizes, "activation": checkpoint.activation},
+        "training": {},
+        "seed": None,
+        "revision": None,
+        "strength": None,
+        **checkpoint.metadata,
+        "format_version": FORMAT_VERSION,
+    }
+    write_file(path, pack(tensors, header))
+
+
+def pack(tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a safetensors file with JSON in its header."""
+    arrays = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    return save(arrays, {HEADER_KEY: json.dumps(header, allow_nan=False)})
+
+
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file, all of it or nothing: to a neighbour first, which then takes its place.
+
+    Raises `OSError` with one sentence if that fails; what was there before is still there then.
+    """
+    path = Path(path)
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        reason = error.strerror or str(error)
+        raise OSError(
+            f"{path} ({len(data)} bytes) could not be written: {reason}; nothing was changed"
+        ) from None
