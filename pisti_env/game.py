@@ -117,7 +117,7 @@ def table_rules(rules: Rules) -> np.ndarray:
             record[name] = value
     record.card_points = [rules.card_points(card) for card in range(NUM_CARDS)]
     record.majority_cards = {"most": 0, "more_than_half": rules.deck_size // 2 + 1}.get(
-        rules.majority, rules.majority
+        str(rules.majority), rules.majority
     )
     record.starter_jack = STARTER_JACK_TO.index(rules.starter_jack)
     record.sweep_leftovers = rules.leftovers == "sweep"

@@ -330,18 +330,19 @@ class Encoder:
         self.classes = faces if num_classes == NUM_CARDS else KIND_OF_CARD.astype(np.int64)
         self._table_rules = game.table_rules(rules)
         self._starts = np.full(len(PIECES), -1, np.int64)
-        self._units = np.array([piece.unit(rules, num_classes) for piece in PIECES], np.int64)
-        self._sizes = np.array([piece.size(rules, num_classes) for piece in PIECES], np.int64)
-        rows, start = [], 0
+        rows, scales, start = [], [], 0
         for number in (_NUMBER_OF[name] for name in pieces):
-            piece, size = PIECES[number], int(self._sizes[number])
+            piece = PIECES[number]
+            size = piece.size(rules, num_classes)
             if size:
                 self._starts[number] = start
+                scales += [1 / piece.unit(rules, num_classes)] * size
                 rows.append(
                     LayoutRow(piece.name, slice(start, start + size), piece.meaning, piece.scale)
                 )
                 start += size
         self.size = start
+        self._scales = np.array(scales, np.float32)
         self.layout = Layout(rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -353,8 +354,7 @@ class Encoder:
             games,
             self._table_rules,
             self._starts,
-            self._sizes,
-            self._units,
+            self._scales,
             self.classes,
             seats,
             observations,
@@ -397,32 +397,27 @@ def mask_all(games, classes, masks):
 
 
 @compiled
-def encode_all(games, table, starts, sizes, units, classes, seats, rows):
-    """Write each table's pieces that have a start into its row; see `PIECES`."""
+def encode_all(games, table, starts, scales, classes, seats, rows):
+    """Write the pieces that have a start into each table's row, as counts, and scale them."""
     rules = table[0]
     faces = classes[NUM_CARDS - 1] == NUM_CARDS - 1
     num_classes = NUM_CARDS if faces else NUM_KINDS
-    rows[:] = 0
     for i in range(len(games)):
         game, me, row = games[i], seats[i], rows[i]
+        row[:] = 0
         write_hand(game, starts, classes, me, row)
-        write_table(game, rules, starts, classes, row)
+        write_table(game, starts, classes, row)
         write_seen(game, rules, starts, classes, faces, me, row)
-        write_packet(game, rules, starts, classes, num_classes, me, row)
+        write_packet(game, rules, starts, classes, me, row)
         write_counts(game, rules, starts, me, row)
         if starts[JACKS_SEEN] >= 0:
             row[starts[JACKS_SEEN]] = jacks_seen(game, rules, me)
         if starts[HISTORY_SEATS] >= 0:
             write_history(game, rules, starts, classes, me, row)
         if starts[STOCK] >= 0:
-            write_hidden(game, rules, starts, classes, row)
-        for piece in range(len(starts)):
-            if starts[piece] >= 0 and units[piece] != 1:
-                for k in range(starts[piece], starts[piece] + sizes[piece]):
-                    row[k] /= units[piece]
-        for side in range(rules.sides):
-            if starts[MATCH_SCORES] >= 0 and row[starts[MATCH_SCORES] + side] > 1:
-                row[starts[MATCH_SCORES] + side] = 1
+            write_hidden(game, rules, starts, classes, num_classes, row)
+        for k in range(len(row)):
+            row[k] *= scales[k]
 
 
 @compiled
@@ -434,7 +429,7 @@ def write_hand(game, starts, classes, me, row):
 
 
 @compiled
-def write_table(game, rules, starts, classes, row):
+def write_table(game, starts, classes, row):
     """Top, pile and played."""
     if starts[TOP] >= 0:
         if game.num_plays > game.pile_start:
@@ -516,7 +511,7 @@ def jacks_seen(game, rules, me):
 
 
 @compiled
-def write_packet(game, rules, starts, classes, num_classes, me, row):
+def write_packet(game, rules, starts, classes, me, row):
     """The table when the packet was dealt, and the plays since."""
     if starts[PACKET_PILE] < 0:
         return
@@ -556,7 +551,8 @@ def write_counts(game, rules, starts, me, row):
         row[starts[PUBLIC_POINTS] + place] = game.public_points[side]
         row[starts[PISTIS] + place] = game.pistis[side]
         row[starts[JACK_PISTIS] + place] = game.jack_pistis[side]
-        row[starts[MATCH_SCORES] + place] = game.match_points[side]
+        most = rules.target + rules.max_deal_points
+        row[starts[MATCH_SCORES] + place] = min(game.match_points[side], most)
     if game.last_capturer != NOBODY:
         row[starts[LAST_CAPTURER] + (game.last_capturer - me) % rules.players] = 1
     row[starts[DEALER] + (game.dealer - me) % rules.players] = 1
@@ -582,9 +578,8 @@ def write_history(game, rules, starts, classes, me, row):
 
 
 @compiled
-def write_hidden(game, rules, starts, classes, row):
+def write_hidden(game, rules, starts, classes, num_classes, row):
     """What no seat knows: every hand, the face-down starters, the stock, true points."""
-    num_classes = NUM_CARDS
     for seat in range(rules.players):
         for held in range(game.hand_sizes[seat]):
             row[starts[HANDS] + seat * num_classes + classes[game.hands[seat, held]]] += 1

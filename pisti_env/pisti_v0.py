@@ -184,11 +184,11 @@ class raw_env(AECEnv):
         }
         self.state_space = spaces.Box(0.0, 1.0, (state_encoder(self.rules).size,), np.float32)
 
-    def observation_space(self, agent: str) -> gymnasium.Space:
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
         """Return the agent's observation space, always the same object."""
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> gymnasium.Space:
+    def action_space(self, agent: str) -> spaces.Space[Any]:
         """Return the agent's action space, always the same object."""
         return self.action_spaces[agent]
 

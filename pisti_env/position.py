@@ -231,7 +231,7 @@ def fill_in_deck(
 def _exposed(rules: Rules, known: KnownCards) -> dict[int, int]:
     """Return the cards whose places in the laid-out deck everyone knows, by place."""
     if rules.starter_jack == "pile":
-        return {rules.deck_size - 1: card for card in known.bottom}
+        return {rules.deck_size - 1: known.bottom[0]} if known.bottom else {}
     places: list[int] = []
     for _ in known.jacks:
         place = _jack_place(rules)
