@@ -431,13 +431,13 @@ def score_majority(game, rules):
 
 
 @compiled
-def match_over(game, rules):
+def match_over(match_points, rules):
     """After a deal: whether a side has won, by reaching the target with lead enough or a tie."""
     if rules.target == 0:
         return True
     best, second = -1, -1
     for side in range(rules.sides):
-        total = game.match_points[side]
+        total = match_points[side]
         if total > best:
             best, second = total, best
         elif total > second:
@@ -500,4 +500,11 @@ def find_finished(games, table, scored, over):
     """Tell which tables' deals are scored and which of their matches are over, (n,) bool each."""
     for i in range(len(games)):
         scored[i] = games[i].scored == 1
-        over[i] = scored[i] and match_over(games[i], table[0])
+        over[i] = scored[i] and match_over(games[i].match_points, table[0])
+
+
+@compiled
+def find_decided(totals, table, over):
+    """Tell which matches would be over with these points (n, sides) int64 after a deal."""
+    for i in range(len(totals)):
+        over[i] = match_over(totals[i], table[0])

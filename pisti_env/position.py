@@ -30,7 +30,7 @@ import numpy as np
 
 from pisti_env import game
 from pisti_env.cards import CARD_NAMES, NO_CARD, parse_card
-from pisti_env.rules import NUM_STARTERS, Rules, parse_rules
+from pisti_env.rules import NUM_STARTERS, Rules, parse_rules, rules_text
 from pisti_env.tables import Tables
 from pisti_env.view import View, make_view, score_of
 
@@ -78,7 +78,7 @@ def write_position(rules: Rules, seat: int | None, view: View) -> str:
     last = view.last_deal if not over else None
     fields = (
         FORMAT,
-        _rules_text(rules),
+        rules_text(rules),
         NOTHING if seat is None else str(seat),
         str(view.dealer),
         ":".join(map(str, scores)),
@@ -309,8 +309,8 @@ def _read_rules(field: Field) -> Rules:
         rules = parse_rules(field.text)
     except ValueError as error:
         raise field.error(f"rules; {error}") from None
-    if _rules_text(rules) != field.text:
-        raise field.error(_rules_text(rules))
+    if rules_text(rules) != field.text:
+        raise field.error(rules_text(rules))
     return rules
 
 
@@ -336,13 +336,6 @@ def _read_last(field: Field, rules: Rules, scores: np.ndarray) -> list[dict[str,
         numbers = [field.whole_number(text, 0, MAX_MATCH_POINTS) for text in side]
         last.append({**dict(zip(names, numbers, strict=True)), "match_points": total})
     return last
-
-
-def _rules_text(rules: Rules) -> str:
-    """Return the fields that differ from the standard game, as the command line takes them."""
-    standard = Rules().to_dict()
-    changed = [f"{k}={v}" for k, v in rules.to_dict().items() if v != standard[k]]
-    return ",".join(changed) or "standard"
 
 
 def _cards(cards: Any) -> str:

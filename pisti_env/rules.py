@@ -303,6 +303,15 @@ def parse_rules(text: str) -> Rules:
     return Rules.preset(name, **fields)
 
 
+def rules_text(rules: Rules) -> str:
+    """Return the fields that differ from the standard game, as `parse_rules` takes them."""
+    standard = Rules().to_dict()
+    changed = [
+        f"{name}={value}" for name, value in rules.to_dict().items() if value != standard[name]
+    ]
+    return ",".join(changed) or "standard"
+
+
 def _parse_value(text: str) -> Any:
     """Return an int, True, False or None where the text is one, else the text."""
     words = {"true": True, "false": False, "none": None}

@@ -7,6 +7,7 @@ deal stays as it is until `next_deals` or `start` is called for its table.
 import functools
 import secrets
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -129,6 +130,29 @@ class Tables:
         self.scored[rows] = False
         self.over[rows] = False
 
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return copies of all that the tables go on from, each (n, …)."""
+        num_tables = len(self.games)
+        return {
+            "games": self.games.copy().view(np.uint8).reshape(num_tables, -1),
+            "decks": self.decks.copy(),
+            "dealers": self._dealers.copy(),
+            "deals_dealt": self._deals_dealt.copy(),
+            "earned": self._earned.copy(),
+            "seeds": np.full(num_tables, self._seed),
+        }
+
+    def set_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from what `get_state` returned."""
+        self.games[:] = np.ascontiguousarray(state["games"]).view(game.GAME)[:, 0]
+        self.decks[:] = state["decks"]
+        self._dealers[:] = state["dealers"]
+        self._deals_dealt[:] = state["deals_dealt"]
+        self._earned[:] = state["earned"]
+        self._seed = state["seeds"][0]
+        self.scored[:] = False
+        self.over[:] = False
+
     def find_cards(self, actions: np.ndarray, classes: np.ndarray) -> int:
         """Choose the card of each of `actions` (n,) int64; return the index of the first table
         where it is no card of the hand to play, -1 if all are. `classes` (52,) int64 maps a card to
@@ -188,9 +212,11 @@ def reward_all(games, table, kind, over, gains, earned, rewards):
 
 def check_deck(rules: Rules, deck: Any) -> np.ndarray:
     """Return a deck of ints or text as (deck_size,) int8; raise `ValueError` if it is wrong."""
+    if not is_row(deck):
+        raise ValueError(f"deck is {deck!r}; expected a list of cards in dealing order")
     try:
         cards = [parse_card(card) for card in deck]
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         raise ValueError(f"deck is wrong: {error}") from None
     missing, extra = Counter(rules.deck_cards()), Counter(cards)
     missing, extra = missing - extra, extra - missing
@@ -270,19 +296,22 @@ def check_scores(rules: Rules, scores: Any) -> np.ndarray:
     if rules.target is None:
         raise ValueError(f"scores is {scores!r}; expected none, since these rules have no target")
     expected = f"{rules.sides} ints from 0 to {MAX_POINTS}, one per side"
-    try:
-        scores = list(scores)
-    except TypeError:
-        raise ValueError(f"scores is {scores!r}; expected {expected}") from None
-    if len(scores) != rules.sides or not all(is_int(s) and 0 <= s <= MAX_POINTS for s in scores):
+    if (
+        not is_row(scores)
+        or len(scores) != rules.sides
+        or not all(is_int(score) and 0 <= score <= MAX_POINTS for score in scores)
+    ):
         raise ValueError(f"scores is {scores!r}; expected {expected}")
-    games, over = np.zeros(1, game.GAME), np.zeros(1, np.bool_)
-    games["match_points"][0, : rules.sides] = scores
-    games["scored"] = 1
-    game.find_finished(games, game.table_rules(rules), np.zeros(1, np.bool_), over)
+    totals, over = np.array(scores, np.int64), np.zeros(1, np.bool_)
+    game.find_decided(totals[np.newaxis], game.table_rules(rules), over)
     if over[0]:
         raise ValueError(f"scores is {scores!r}; expected a match that is not decided yet")
-    return np.array(scores, np.int64)
+    return totals
+
+
+def is_row(value: Any) -> bool:
+    """Return whether a value is a list, tuple or one-dimensional array: things in an order."""
+    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 
 def is_int(value: Any) -> bool:

@@ -169,6 +169,31 @@ class DealBatch:
 
         return self._fill(encode, everything.size, np.float32, None)
 
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return all that the tables go on from, as arrays (n, …), whatever the threads."""
+        parts = [tables.get_state() for tables in self._tables]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def set_state(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from what `get_state` returned, with the same rules, rewards and number of tables.
+
+        Raises `ValueError`, and changes nothing, for arrays of other names, shapes or dtypes.
+        """
+        for name, ours in self.get_state().items():
+            theirs = state.get(name)
+            if theirs is None or theirs.shape != ours.shape or theirs.dtype != ours.dtype:
+                raise ValueError(
+                    f"state of the tables has no {name} of shape {ours.shape} and dtype "
+                    f"{ours.dtype}; give what get_state() returned with as many tables"
+                )
+
+        def restore(tables: Tables, shard: slice) -> None:
+            tables.set_state({name: array[shard] for name, array in state.items()})
+            self._observe(tables, shard)
+
+        self.deal_ended[:] = False
+        self._on_shards(restore)
+
     def close(self) -> None:
         """End the threads."""
         if self._pool is not None:

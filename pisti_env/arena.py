@@ -1,0 +1,512 @@
+"""How strong agents are: mirrored deals, with intervals.
+
+`evaluate` plays every deck in all seatings, so that the luck of the deal cancels out, and compares
+what each agent made of the same cards:
+
+```python
+from pisti_env.arena import evaluate
+
+print(evaluate(["counting", "greedy"], deals=10_000))
+```
+
+Decks are numbered, and deck number k of a seed is the same whoever plays: the first deal of table k
+of a `DealBatch` with that seed. They are played in blocks of fixed size, so that a policy's sums
+are rounded the same way however the blocks are shared out.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import itertools
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from pisti_env import game
+from pisti_env.agents import Agent, load
+from pisti_env.cards import KIND_OF_CARD, NUM_CARDS
+from pisti_env.observation import describe
+from pisti_env.rules import Rules, resolve_rules
+from pisti_env.shuffle import check_seed, mix_all
+from pisti_env.tables import Tables, is_int, warm_up
+from pisti_env.vector import DealBatch
+
+BLOCK = 500  # decks
+DEFAULT_TARGET = 151  # of the matches whose chances are told, where the rules name none
+
+# Powers of two, so that the share of matches won is an exact number and A against B is exactly one
+# minus B against A.
+MATCHES = 2**14
+RESAMPLED_MATCHES = 2**12
+RESAMPLES = 100
+MAX_DEALS = 200  # of a match; where it is not over by then, who is ahead counts
+NORMAL_95 = 1.959964  # standard errors on each side of a 95 % interval
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """Agent a against agent b. Intervals hold 95 %; they are None where one deck cannot tell."""
+
+    a: str
+    b: str
+    mean: float
+    """Points a deal of a's side, less those of b's (of several, their mean)."""
+    low: float | None
+    high: float | None
+    wins: int
+    """Deals in which a's side had more points than each of b's."""
+    draws: int
+    """Deals in which a's side had as many as the best of b's."""
+    losses: int
+    match_win: float | None
+    """Chance that a is ahead of b when a match is over; with two sides, that it wins it."""
+    match_win_low: float | None
+    match_win_high: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What `evaluate` found, and all that is needed to find it again."""
+
+    agents: tuple[str, ...]
+    rules: Rules
+    deals: int
+    """Decks; each was played in as many seatings as there are sides."""
+    seed: int
+    deck_hash: str
+    """Sixteen hex digits of the decks and dealers."""
+    revision: str
+    results: tuple[Result, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        fields["agents"] = list(self.agents)
+        fields["rules"] = self.rules.to_dict()
+        fields["results"] = [dataclasses.asdict(result) for result in self.results]
+        names = ["agents", "rules", "rules_hash", "deals", "seed", "deck_hash", "revision"]
+        return {name: fields.get(name, self.rules.hash) for name in [*names, "results"]}
+
+    def __str__(self) -> str:
+        target = self.rules.target or DEFAULT_TARGET
+        rows: list[tuple[str, ...]] = [
+            ("", "points a deal", "95 %", "won", "drawn", "lost", f"match to {target}", "95 %")
+        ]
+        rows += [_row(result) for result in self.results]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(
+                [row[0].ljust(widths[0])]
+                + [text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True)]
+            ).rstrip()
+            for row in rows
+        ]
+        return "\n".join(lines)
+
+
+def _row(result: Result) -> tuple[str, ...]:
+    """Return a result as the cells of a table."""
+    played = result.wins + result.draws + result.losses
+    points = match = match_interval = "-"
+    if result.low is not None and result.high is not None:
+        points = f"{result.low:+.2f} to {result.high:+.2f}"
+    if result.match_win is not None:
+        match = f"{result.match_win:.1%}"
+    if result.match_win_low is not None and result.match_win_high is not None:
+        match_interval = f"{result.match_win_low:.1%} to {result.match_win_high:.1%}"
+    return (
+        f"{result.a} against {result.b}",
+        f"{result.mean:+.2f}",
+        points,
+        *(f"{count / played:.1%}" for count in (result.wins, result.draws, result.losses)),
+        match,
+        match_interval,
+    )
+
+
+def evaluate(
+    agents: Sequence[Agent | str | Path],
+    rules: Rules | str | Mapping[str, Any] = "standard",
+    deals: int = 10_000,
+    seed: int = 0,
+    names: Sequence[str] | None = None,
+    sample: bool | None = None,
+    match: bool = True,
+    progress: bool = False,
+) -> Evaluation:
+    """Play `deals` decks, each in all seatings, and compare the agents.
+
+    As many agents as sides play at one table, in every rotation. Of any other number every pair
+    plays: the first has one side, the second all others.
+
+    `agents` are agents, or names for `load`, which gets `seed` and `sample`; `names` is what to
+    call them. With a target the deals are first deals of a match. `match=False` leaves out the
+    chances to win a match, whose deals are drawn again and again from those played, to the rules'
+    target or 151. `progress` shows a bar on stderr if it takes over two seconds.
+
+    Raises `ValueError` for what is wrong: rules, agents, deals, seed, or an agent's illegal card.
+    """
+    rules = resolve_rules(rules)
+    check_seed(seed)
+    if not is_int(deals) or deals < 1:
+        raise ValueError(f"deals is {deals!r}; expected an int of 1 or more")
+    if len(agents) < 2:
+        raise ValueError(f"agents are {len(agents)}; expected two or more to compare")
+    names = tuple(_name(agent) for agent in agents) if names is None else tuple(names)
+    if len(names) != len(agents):
+        raise ValueError(f"names are {len(names)}; expected one for each of {len(agents)} agents")
+    players = [load(a, rules, seed, sample) if isinstance(a, (str, Path)) else a for a in agents]
+    for name, player in zip(names, players, strict=True):
+        check_fit(name, player, rules)
+    decks, dealers = draw_decks(rules, seed, deals)
+    lineups = list(find_lineups(len(players), rules.sides))
+    results: list[Result] = []
+    with tqdm(
+        total=len(lineups) * deals * rules.sides * rules.num_plays,
+        disable=not progress,
+        delay=2,
+        mininterval=0.5,
+        leave=False,
+        unit=" plays",
+        unit_scale=True,
+    ) as bar:
+        for lineup in lineups:
+            entrants = [players[agent] for agent in lineup]
+            points = play_decks(entrants, rules, decks, dealers, seed, on_play=bar.update)
+            results += compare(points, lineup, names, rules, seed, match)
+    return Evaluation(
+        names, rules, deals, seed, hash_decks(decks, dealers), revision(), tuple(results)
+    )
+
+
+def _name(agent: Agent | str | Path) -> str:
+    return str(agent) if isinstance(agent, (str, Path)) else type(agent).__name__
+
+
+def check_fit(name: str, agent: Agent, rules: Rules) -> None:
+    """Raise `ValueError` unless what the agent observes under `rules` is as it was made for."""
+    for what, value in (("players", "players"), ("partners", "pairs"), ("hand_size", "hand_size")):
+        made_for, asked = getattr(agent.rules, value), getattr(rules, value)
+        if made_for != asked:
+            raise ValueError(
+                f"agent {name} was made for {what}={made_for}; it cannot play {what}={asked}"
+            )
+    if agent.rules.deck_cards() != rules.deck_cards():
+        raise ValueError(f"agent {name} was made for a deck of other cards than these rules'")
+    if describe(agent.observation, agent.rules) != describe(agent.observation, rules):
+        raise ValueError(f"agent {name} was made for rules whose observation has another layout")
+
+
+# Decks.
+
+
+def draw_decks(rules: Rules, seed: int, deals: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a seed's first `deals` decks (n, deck_size) int8, and their dealers (n,) int64."""
+    warm_up()
+    decks = np.empty((deals, rules.deck_size), np.int8)
+    dealers = np.empty(deals, np.int64)
+    for block in blocks(deals):
+        tables = Tables(rules, block.stop - block.start, first=block.start)
+        tables.reseed(seed)
+        tables.start(np.arange(len(tables.games)))
+        decks[block] = tables.decks
+        dealers[block] = tables.games["dealer"]
+    return decks, dealers
+
+
+def blocks(deals: int) -> Iterator[slice]:
+    """Yield the blocks that decks are played in."""
+    for first in range(0, deals, BLOCK):
+        yield slice(first, min(first + BLOCK, deals))
+
+
+def hash_decks(decks: np.ndarray, dealers: np.ndarray) -> str:
+    """Return sixteen hex digits of decks and dealers."""
+    digest = hashlib.sha256(decks.tobytes())
+    digest.update(dealers.astype(np.int8).tobytes())
+    return digest.hexdigest()[:16]
+
+
+# Seatings. As many entrants as sides sit down; in seating r, entrant e plays side (e + r) % sides.
+
+
+def find_lineups(num_agents: int, sides: int) -> Iterator[tuple[int, ...]]:
+    """Yield which agent each entrant is, for all tables that are to be played."""
+    if num_agents == sides:
+        yield tuple(range(sides))
+    else:
+        for first, second in itertools.combinations(range(num_agents), 2):
+            yield (first, *[second] * (sides - 1))
+
+
+def play_decks(
+    entrants: Sequence[Agent],
+    rules: Rules,
+    decks: np.ndarray,
+    dealers: np.ndarray,
+    seed: int,
+    first: int = 0,
+    on_play: Callable[[int], Any] = lambda tables: None,
+) -> np.ndarray:
+    """Play `decks` (n, deck_size), dealt by `dealers` (n,), in all seatings; return the points of
+    each deck, seating and entrant, (n, sides, sides) int64.
+
+    The first deck has the number `first`, a multiple of BLOCK. `on_play` is told of every play, at
+    how many tables it was made.
+    """
+    points = np.empty((len(decks), rules.sides, rules.sides), np.int64)
+    for block in blocks(len(decks)):
+        numbers = first + np.arange(block.start, block.stop)
+        points[block] = play_block(
+            entrants, rules, decks[block], dealers[block], numbers, seed, on_play
+        )
+    return points
+
+
+def play_block(
+    entrants: Sequence[Agent],
+    rules: Rules,
+    decks: np.ndarray,
+    dealers: np.ndarray,
+    numbers: np.ndarray,
+    seed: int,
+    on_play: Callable[[int], Any],
+) -> np.ndarray:
+    """Play the decks with these `numbers` (n,), all seatings side by side; see `play_decks`."""
+    sides = rules.sides
+    batch = DealBatch(len(decks) * sides, rules, observation="basic", seed=0)
+    batch.reset(decks=np.repeat(decks, sides, axis=0), dealers=np.repeat(dealers, sides))
+    numbers = np.repeat(numbers, sides)
+    seatings = np.tile(np.arange(sides), len(decks))
+    for play in range(rules.num_plays):
+        to_play = (batch.seats % sides - seatings) % sides  # the entrant at each table
+        batch.step(choose_cards(batch, entrants, to_play, decision_seeds(seed, numbers, play)))
+        on_play(batch.num_envs)
+    by_side = batch.final_scores.reshape(len(decks), sides, sides)
+    entrant_sides = np.add.outer(np.arange(sides), np.arange(sides)) % sides
+    return np.take_along_axis(by_side, entrant_sides[np.newaxis], axis=2)
+
+
+def choose_cards(
+    batch: DealBatch, entrants: Sequence[Agent], to_play: np.ndarray, seeds: np.ndarray
+) -> np.ndarray:
+    """Ask each agent at the tables where its entrants are `to_play` (n,); return the cards (n,)."""
+    cards = np.empty(batch.num_envs, np.int64)
+    for agent in {id(agent): agent for agent in entrants}.values():
+        asked = [number for number, entrant in enumerate(entrants) if entrant is agent]
+        rows = np.flatnonzero(np.isin(to_play, asked))
+        if len(rows):
+            observations, masks = observe(batch, agent.observation, rows)
+            actions = np.asarray(agent.act(observations, masks, seeds[rows]))
+            cards[rows] = find_cards(agent, batch.action_masks[rows], actions, masks.shape[1])
+    return cards
+
+
+def observe(batch: DealBatch, encoding: str, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return observations and masks of the seats to play at the tables `rows` in an encoding."""
+    if encoding == batch.observation:
+        return batch.observations[rows], batch.action_masks[rows]
+    return batch.observe_as(encoding, rows), batch.action_masks_as(encoding, rows)
+
+
+def find_cards(
+    agent: Agent, hands: np.ndarray, actions: np.ndarray, num_actions: int
+) -> np.ndarray:
+    """Return the card of each of `actions` (n,): of a kind, the lowest in the hand, `hands`
+    (n, 52). Raises `ValueError` where there is none."""
+    if actions.shape != (len(hands),) or actions.dtype.kind not in "iu":
+        raise ValueError(
+            f"{type(agent).__name__}.act returned an array of shape {actions.shape} and dtype "
+            f"{actions.dtype}; expected {len(hands)} ints"
+        )
+    if num_actions == NUM_CARDS:
+        cards = actions.clip(0, NUM_CARDS - 1)
+        right = (cards == actions) & (hands[np.arange(len(hands)), cards] != 0)
+    else:
+        fitting = hands & (actions[:, np.newaxis] == KIND_OF_CARD)
+        cards = fitting.argmax(axis=1)
+        right = fitting[np.arange(len(hands)), cards] != 0
+    if not right.all():
+        wrong = actions[int(np.argmin(right))]
+        raise ValueError(f"{type(agent).__name__}.act chose {wrong}, which its mask forbids")
+    return cards
+
+
+# Comparing.
+
+
+def compare(
+    points: np.ndarray,
+    lineup: tuple[int, ...],
+    names: Sequence[str],
+    rules: Rules,
+    seed: int,
+    match: bool,
+) -> list[Result]:
+    """Return a result for each pair of agents of a lineup, from `points` as `play_decks` gives."""
+    finals = MatchFinals(points, rules, seed) if match else None
+    results = []
+    for a, b in itertools.combinations(dict.fromkeys(lineup), 2):
+        of_a = lineup.index(a)
+        of_b = [entrant for entrant, agent in enumerate(lineup) if agent == b]
+        lead = points[..., of_a] - points[..., of_b].mean(axis=-1)
+        over_best = points[..., of_a] - points[..., of_b].max(axis=-1)
+        results.append(
+            Result(
+                names[a],
+                names[b],
+                *mean_with_interval(lead.mean(axis=1)),
+                int((over_best > 0).sum()),
+                int((over_best == 0).sum()),
+                int((over_best < 0).sum()),
+                *((None, None, None) if finals is None else finals.chance(of_a, of_b)),
+            )
+        )
+    return results
+
+
+def mean_with_interval(values: np.ndarray) -> tuple[float, float | None, float | None]:
+    """Return the mean of independent values (n,) and its 95 % interval, None for one value."""
+    mean = float(values.mean())
+    if len(values) == 1:
+        return mean, None, None
+    half = NORMAL_95 * float(values.std(ddof=1)) / len(values) ** 0.5
+    return mean, mean - half, mean + half
+
+
+class MatchFinals:
+    """The final points of matches whose deals are drawn from those that were played.
+
+    Once from all decks, MATCHES times, and for the interval RESAMPLES times from as many decks
+    drawn anew with repeats, RESAMPLED_MATCHES times each. Every match is also played with all
+    seatings moved on by one, two, …: what one agent owes to its seat, the other has as often.
+    """
+
+    def __init__(self, points: np.ndarray, rules: Rules, seed: int):
+        if rules.target is None:
+            rules = dataclasses.replace(rules, target=DEFAULT_TARGET)
+        num_decks = len(points)
+        self._finals = play_matches(points, rules, np.arange(num_decks), MATCHES, seed, 0)
+        self._resampled = []
+        if num_decks > 1:
+            for sample in range(1, RESAMPLES + 1):
+                key = derive_seed(f"decks {sample}", seed)
+                decks = draw_below(num_decks, key, np.arange(num_decks), 0)
+                self._resampled.append(
+                    play_matches(points, rules, decks, RESAMPLED_MATCHES, seed, sample)
+                )
+
+    def chance(self, of_a: int, of_b: list[int]) -> tuple[float, float | None, float | None]:
+        """Return how often entrant `of_a` is ahead of the entrants `of_b`, and the interval."""
+        shares = share_of_win(self._finals, of_a, of_b)
+        chance = float(shares.mean())
+        if not self._resampled:
+            return chance, None, None
+        resampled = [share_of_win(finals, of_a, of_b) for finals in self._resampled]
+        # What scatters the resampled chances beyond the chance of their matches is the decks.
+        scatter = np.var([shares.mean() for shares in resampled], ddof=1)
+        of_matches = np.mean([shares.var() for shares in resampled]) / RESAMPLED_MATCHES
+        variance = max(0.0, scatter - of_matches) + shares.var() / MATCHES
+        half = round(NORMAL_95 * variance**0.5 * MATCHES) / MATCHES  # exact, as the chance is
+        return chance, max(0.0, chance - half), min(1.0, chance + half)
+
+
+def share_of_win(finals: np.ndarray, of_a: int, of_b: list[int]) -> np.ndarray:
+    """Return the share of the win that entrant `of_a` has over `of_b` in each of `finals`
+    (matches, seatings, entrants), mean over seatings: 1 if ahead, its part of a tie, else 0."""
+    mine, theirs = finals[..., of_a], finals[..., of_b]
+    ahead = mine > theirs.max(axis=-1)
+    level = mine == theirs.max(axis=-1)
+    tied = 1 + (theirs == mine[..., np.newaxis]).sum(axis=-1)
+    return (ahead + level / tied).mean(axis=1)
+
+
+def play_matches(
+    points: np.ndarray, rules: Rules, decks: np.ndarray, matches: int, seed: int, sample: int
+) -> np.ndarray:
+    """Return the final points (matches, seatings, entrants) int64 of matches whose deals are drawn
+    from `points` (n, seatings, entrants) of the decks with numbers `decks` (m,)."""
+    seatings, entrants = points.shape[1:]
+    key = derive_seed(f"matches {sample}", seed)
+    rows = points.reshape(-1, entrants)
+    finals = np.empty((matches * seatings, entrants), np.int64)
+    going_on = np.arange(len(finals))
+    totals = np.zeros_like(finals)
+    for deal in range(MAX_DEALS):
+        match, shift = np.divmod(going_on, seatings)
+        deck = decks[draw_below(len(decks), key, match, 2 * deal)]
+        seating = (draw_below(seatings, key, match, 2 * deal + 1) + shift) % seatings
+        totals += rows.take(deck * seatings + seating, axis=0)
+        over = find_over(totals, rules)
+        finals[going_on[over]] = totals[over]
+        going_on, totals = going_on[~over], totals[~over]
+        if not len(going_on):
+            break
+    finals[going_on] = totals
+    return finals.reshape(matches, seatings, entrants)
+
+
+def find_over(totals: np.ndarray, rules: Rules) -> np.ndarray:
+    """Return which matches with these points (n, sides) are over, (n,) bool."""
+    over = np.zeros(len(totals), np.bool_)
+    if not len(totals) or totals.max() < (rules.target or 0):
+        return over
+    games = np.zeros(min(len(totals), 1024), game.GAME)  # a few at a time: records are large
+    games["scored"] = 1
+    for start in range(0, len(totals), len(games)):
+        some = totals[start : start + len(games)]
+        table = games[: len(some)]
+        table["match_points"][:, : rules.sides] = some
+        scored = np.zeros(len(some), np.bool_)
+        game.find_finished(table, game.table_rules(rules), scored, over[start : start + len(some)])
+    return over
+
+
+# Chance.
+
+
+def derive_seed(purpose: str, seed: int) -> np.uint64:
+    """Return a seed for a purpose. One-way: what is drawn with it tells nothing of the decks."""
+    digest = hashlib.sha256(f"{purpose}, seed {seed}".encode()).digest()
+    return np.uint64(int.from_bytes(digest[:8], "big"))
+
+
+def draw_numbers(key: np.uint64, firsts: np.ndarray, second: int) -> np.ndarray:
+    """Return a random number (n,) uint64 for each of `firsts` (n,) ints and `second`."""
+    numbers = np.empty(len(firsts), np.uint64)
+    with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
+        mix_all(key, firsts, np.full(len(firsts), second), numbers)
+    return numbers
+
+
+def draw_below(bound: int, key: np.uint64, firsts: np.ndarray, second: int) -> np.ndarray:
+    """Return a random int from 0 to `bound` - 1 for each of `firsts` (n,) ints and `second`."""
+    high_half = draw_numbers(key, firsts, second) >> np.uint64(32)
+    return (high_half * np.uint64(bound) >> np.uint64(32)).astype(np.int64)
+
+
+def decision_seeds(seed: int, decks: np.ndarray, play: int) -> np.ndarray:
+    """Return what agents draw with, (n,) uint64, at play number `play` of the decks with these
+    numbers (n,): the same in all seatings, so that mirrored deals mirror chance too."""
+    return draw_numbers(derive_seed("decisions", seed), decks, play)
+
+
+# Where the code is from.
+
+
+def revision() -> str:
+    """Return the git revision of the checkout that this runs from, else the package's version."""
+    root = Path(__file__).resolve().parents[1]
+    if (root / ".git").exists():
+        command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40"]
+        with contextlib.suppress(OSError, subprocess.CalledProcessError):
+            return subprocess.run(
+                [*command, "--exclude=*"], check=True, capture_output=True, text=True
+            ).stdout.strip()
+    from pisti_env import __version__  # it imports what lies below, so not at the top
+
+    return __version__

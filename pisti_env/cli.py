@@ -1,0 +1,202 @@
+"""The command `pisti`."""
+
+import argparse
+import ast
+import dataclasses
+import inspect
+import itertools
+import json
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from pisti_env import __version__, arena
+from pisti_env.agents import Agent, load, shipped_checkpoints
+from pisti_env.agents.baselines import BASELINES
+from pisti_env.agents.checkpoint import write_file
+from pisti_env.observation import ENCODINGS, describe
+from pisti_env.rules import PRESETS, Rules, parse_rules
+
+USER_MISTAKE = 2
+INTERRUPTED = 130  # what shells report for Ctrl-C
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one plain line."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program."""
+        self.exit(USER_MISTAKE, f"{self.prog}: {message}\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; end the program with a status that is not zero if it fails."""
+    parser = make_parser()
+    options = parser.parse_args(arguments)
+    try:
+        options.run(options)
+    except (ValueError, OSError) as error:
+        parser.exit(USER_MISTAKE, f"pisti {options.command}: {' '.join(str(error).split())}\n")
+    except KeyboardInterrupt:
+        parser.exit(INTERRUPTED, f"pisti {options.command}: interrupted\n")
+
+
+def make_parser() -> Parser:
+    """Return the parser of all commands."""
+    parser = Parser(prog="pisti", description="Pişti for machine learning.")
+    parser.add_argument("--version", action="version", version=f"pisti-env {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    command = commands.add_parser(
+        "evaluate",
+        help="measure agents against each other on mirrored deals",
+        description="Play every deck in all seatings and print points a deal with a 95 % interval, "
+        "deals won, drawn and lost, and the chance to win a match. As many agents as sides play at "
+        "one table; of any other number every pair plays, the first on one side, the second on all "
+        "others.",
+    )
+    names = ", ".join([*BASELINES, *sorted(shipped_checkpoints())])
+    command.add_argument("agents", nargs="+", metavar="AGENT", help=f"{names}, or a checkpoint")
+    command.add_argument("--deals", type=int, default=10_000, help="decks (default: %(default)s)")
+    add_rules(command)
+    command.add_argument("--seed", type=int, default=0, help="of the decks (default: %(default)s)")
+    command.add_argument(
+        "--sample", action="store_true", help="policies draw a card instead of taking their best"
+    )
+    command.add_argument(
+        "--strict", action="store_true", help="refuse a policy that was trained under other rules"
+    )
+    command.add_argument("--json", type=Path, metavar="FILE", help="write the results there too")
+    command.set_defaults(run=evaluate)
+
+    command = commands.add_parser(
+        "rules",
+        help="list presets and options",
+        description="List the presets, and every option with its value under --rules.",
+    )
+    add_rules(command)
+    command.set_defaults(run=list_rules)
+
+    command = commands.add_parser(
+        "describe",
+        help="print the layout of an observation",
+        description="Print what each number of an observation means, as a table.",
+    )
+    command.add_argument("encoding", help=f"{', '.join(ENCODINGS)}, or state")
+    add_rules(command)
+    command.set_defaults(run=print_layout)
+    return parser
+
+
+def add_rules(command: argparse.ArgumentParser) -> None:
+    """Give a command the option --rules."""
+    command.add_argument(
+        "--rules",
+        default="standard",
+        metavar="RULES",
+        help="a preset, fields, or both: istanbul,players=4 (default: %(default)s)",
+    )
+
+
+# pisti evaluate
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    """Measure agents; print the results and perhaps write them."""
+    rules = parse_rules(options.rules)
+    if options.json is not None:
+        check_can_write(options.json)
+    agents = [load_agent(name, rules, options) for name in options.agents]
+    notes = [warning for warning in map(warning_of, agents) if warning]
+    for note in notes:
+        print(f"warning: {note}", file=sys.stderr)
+    evaluation = arena.evaluate(
+        agents, rules, options.deals, options.seed, names=options.agents, progress=True
+    )
+    print(
+        f"{evaluation.deals:,} decks, each in {rules.sides} seatings; "
+        f"rules {rules_text(rules)} ({rules.hash}); seed {evaluation.seed}\n\n{evaluation}"
+    )
+    if options.json is not None:
+        results = evaluation.to_dict()
+        if notes:
+            results["notes"] = notes
+        text = json.dumps(results, indent=2, allow_nan=False) + "\n"
+        write_file(options.json, text.encode())
+        print(f"\nwritten to {options.json}")
+
+
+def load_agent(name: str, rules: Rules, options: argparse.Namespace) -> Agent:
+    """Return an agent; a policy that was made for other rules is refused with --strict."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # it is in `agent.warning` too
+        agent = load(name, rules, options.seed, sample=options.sample or None)
+    if options.strict and warning_of(agent):
+        raise ValueError(f"{warning_of(agent)}, which --strict refuses")
+    return agent
+
+
+def warning_of(agent: Agent) -> str | None:
+    """Return what a policy warns of that plays under other rules than its own."""
+    return getattr(agent, "warning", None)
+
+
+def check_can_write(path: Path) -> None:
+    """Raise `OSError` now, rather than after a long computation, if a file cannot be written."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):  # /dev/stdout is both
+        raise OSError(f"{path} cannot be written: it is there and is not a plain file")
+    neighbour = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        neighbour.touch()
+        neighbour.unlink()
+    except OSError as error:
+        raise OSError(f"{path} cannot be written: {error.strerror}") from None
+
+
+# pisti rules, pisti describe
+
+
+def list_rules(options: argparse.Namespace) -> None:
+    """Print presets, options and what follows from them."""
+    rules = parse_rules(options.rules)
+    print("Presets:")
+    for name in PRESETS:
+        print(f"  {name:<13} {rules_text(Rules.preset(name), 'the default of every option')}")
+    print(f"\nOptions, as in {options.rules}:")
+    meanings = option_meanings()
+    for name, value in rules.to_dict().items():
+        print(f"  {name:<27} {value!s:<11} {meanings[name]}")
+    print(
+        f"\n{rules.players} players, {rules.sides} sides, {rules.num_packs} of {rules.ranks} × "
+        f"{rules.copies} cards, {rules.num_plays} plays a deal, hash {rules.hash}"
+    )
+
+
+def rules_text(rules: Rules, standard: str = "standard") -> str:
+    """Return the fields that differ from the standard game, as --rules takes them."""
+    defaults = Rules().to_dict()
+    fields = [f"{name}={v}" for name, v in rules.to_dict().items() if v != defaults[name]]
+    return ",".join(fields) or standard
+
+
+def option_meanings() -> dict[str, str]:
+    """Return the sentence under each field of `Rules`, read from its source."""
+    [definition] = ast.parse(inspect.getsource(Rules)).body
+    assert isinstance(definition, ast.ClassDef)
+    meanings = dict.fromkeys((field.name for field in dataclasses.fields(Rules)), "")
+    for field, below in itertools.pairwise(definition.body):
+        match field, below:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                meanings[name] = " ".join(text.split())
+    return meanings
+
+
+def print_layout(options: argparse.Namespace) -> None:
+    """Print the layout of an encoding."""
+    print(describe(options.encoding, parse_rules(options.rules)))
