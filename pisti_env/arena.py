@@ -84,12 +84,16 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        fields["agents"] = list(self.agents)
-        fields["rules"] = self.rules.to_dict()
-        fields["results"] = [dataclasses.asdict(result) for result in self.results]
-        names = ["agents", "rules", "rules_hash", "deals", "seed", "deck_hash", "revision"]
-        return {name: fields.get(name, self.rules.hash) for name in [*names, "results"]}
+        return {
+            "agents": list(self.agents),
+            "rules": self.rules.to_dict(),
+            "rules_hash": self.rules.hash,
+            "deals": self.deals,
+            "seed": self.seed,
+            "deck_hash": self.deck_hash,
+            "revision": self.revision,
+            "results": [dataclasses.asdict(result) for result in self.results],
+        }
 
     def __str__(self) -> str:
         target = self.rules.target or DEFAULT_TARGET
@@ -387,17 +391,22 @@ class MatchFinals:
     """
 
     def __init__(self, points: np.ndarray, rules: Rules, seed: int):
-        if rules.target is None:
-            rules = dataclasses.replace(rules, target=DEFAULT_TARGET)
+        match = Rules(  # all that decides a match; what a deal scores is in `points`
+            players=rules.players,
+            partners=rules.partners,
+            target=rules.target or DEFAULT_TARGET,
+            win_by=rules.win_by,
+            tie_at_target=rules.tie_at_target,
+        )
         num_decks = len(points)
-        self._finals = play_matches(points, rules, np.arange(num_decks), MATCHES, seed, 0)
+        self._finals = play_matches(points, match, np.arange(num_decks), MATCHES, seed, 0)
         self._resampled = []
         if num_decks > 1:
             for sample in range(1, RESAMPLES + 1):
                 key = derive_seed(f"decks {sample}", seed)
                 decks = draw_below(num_decks, key, np.arange(num_decks), 0)
                 self._resampled.append(
-                    play_matches(points, rules, decks, RESAMPLED_MATCHES, seed, sample)
+                    play_matches(points, match, decks, RESAMPLED_MATCHES, seed, sample)
                 )
 
     def chance(self, of_a: int, of_b: list[int]) -> tuple[float, float | None, float | None]:
@@ -441,29 +450,14 @@ def play_matches(
         deck = decks[draw_below(len(decks), key, match, 2 * deal)]
         seating = (draw_below(seatings, key, match, 2 * deal + 1) + shift) % seatings
         totals += rows.take(deck * seatings + seating, axis=0)
-        over = find_over(totals, rules)
+        over = np.zeros(len(totals), np.bool_)
+        game.find_decided(totals, game.table_rules(rules), over)
         finals[going_on[over]] = totals[over]
         going_on, totals = going_on[~over], totals[~over]
         if not len(going_on):
             break
     finals[going_on] = totals
     return finals.reshape(matches, seatings, entrants)
-
-
-def find_over(totals: np.ndarray, rules: Rules) -> np.ndarray:
-    """Return which matches with these points (n, sides) are over, (n,) bool."""
-    over = np.zeros(len(totals), np.bool_)
-    if not len(totals) or totals.max() < (rules.target or 0):
-        return over
-    games = np.zeros(min(len(totals), 1024), game.GAME)  # a few at a time: records are large
-    games["scored"] = 1
-    for start in range(0, len(totals), len(games)):
-        some = totals[start : start + len(games)]
-        table = games[: len(some)]
-        table["match_points"][:, : rules.sides] = some
-        scored = np.zeros(len(some), np.bool_)
-        game.find_finished(table, game.table_rules(rules), scored, over[start : start + len(some)])
-    return over
 
 
 # Chance.

@@ -18,7 +18,7 @@ from pisti_env.agents import Agent, load, shipped_checkpoints
 from pisti_env.agents.baselines import BASELINES
 from pisti_env.agents.checkpoint import write_file
 from pisti_env.observation import ENCODINGS, describe
-from pisti_env.rules import PRESETS, Rules, parse_rules
+from pisti_env.rules import PRESETS, Rules, parse_rules, rules_text
 
 USER_MISTAKE = 2
 INTERRUPTED = 130  # what shells report for Ctrl-C
@@ -164,22 +164,15 @@ def list_rules(options: argparse.Namespace) -> None:
     rules = parse_rules(options.rules)
     print("Presets:")
     for name in PRESETS:
-        print(f"  {name:<13} {rules_text(Rules.preset(name), 'the default of every option')}")
+        print(f"  {name:<13} {rules_text(Rules.preset(name))}")
     print(f"\nOptions, as in {options.rules}:")
     meanings = option_meanings()
     for name, value in rules.to_dict().items():
         print(f"  {name:<27} {value!s:<11} {meanings[name]}")
     print(
-        f"\n{rules.players} players, {rules.sides} sides, {rules.num_packs} of {rules.ranks} × "
-        f"{rules.copies} cards, {rules.num_plays} plays a deal, hash {rules.hash}"
+        f"\n{rules.players} players, {rules.sides} sides, a deck of {rules.deck_size} cards, "
+        f"{rules.num_plays} plays a deal, hash {rules.hash}"
     )
-
-
-def rules_text(rules: Rules, standard: str = "standard") -> str:
-    """Return the fields that differ from the standard game, as --rules takes them."""
-    defaults = Rules().to_dict()
-    fields = [f"{name}={v}" for name, v in rules.to_dict().items() if v != defaults[name]]
-    return ",".join(fields) or standard
 
 
 def option_meanings() -> dict[str, str]:

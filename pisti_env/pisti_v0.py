@@ -268,7 +268,7 @@ class raw_env(AECEnv):
                 return
         names = CARD_NAMES if self._encoder.num_actions == NUM_CARDS else KIND_NAMES
         known = is_int(action) and 0 <= action < len(names)
-        hand = hand_of(self._tables.games[0], self._seats[agent])
+        hand = hand_of(self._tables.games, self._seats[agent])
         raise ValueError(
             f"action of {agent} is {action!r}{f' ({names[action]})' if known else ''}, which is "
             f"not in its hand {card_names(hand)}; play one of those"

@@ -247,8 +247,8 @@ class DealBatch:
         """Raise for an illegal action."""
         seat = int(self.seats[table])
         shard = next(i for i, shard in enumerate(self._shards) if table < shard.stop)
-        games = self._tables[shard].games
-        hand = hand_of(games[table - self._shards[shard].start], seat)
+        row = table - self._shards[shard].start
+        hand = hand_of(self._tables[shard].games[row : row + 1], seat)
         names = CARD_NAMES if self._encoder.num_actions == NUM_CARDS else KIND_NAMES
         name = f" ({names[action]})" if 0 <= action < len(names) else ""
         raise ValueError(

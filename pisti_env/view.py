@@ -5,7 +5,6 @@ from one.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -68,60 +67,70 @@ def make_view(
     last_deal: list[dict[str, int]] | None,
 ) -> View:
     """Return what `seat` (None: everyone) knows at the one table of `games`."""
-    game = games[0]
-    sides = slice(rules.sides)
-    plays = game.plays[: game.num_plays].tolist()
-    pile = plays[game.pile_start :]
-    if game.starters_down:
-        pile.insert(0, int(game.deck[STARTER]))
+
+    def number(field: str) -> int:
+        return int(games[field][0])  # an attribute of the record would take ten times as long
+
+    def per_side(field: str) -> tuple[int, ...]:
+        return tuple(games[field][0, : rules.sides].tolist())
+
+    deck = games["deck"][0]
+    leader = number("dealer") + 1
+    plays = games["plays"][0, : number("num_plays")].tolist()
+    pile = plays[number("pile_start") :]
+    starters_down = number("starters_down")
+    if starters_down:
+        pile.insert(0, int(deck[STARTER]))
     knows = np.zeros(1, np.bool_)
     find_knowing(games, table_rules(rules), np.array([NOBODY if seat is None else seat]), knows)
     leftovers = rules.num_leftovers if rules.leftovers == "burn" else 0
+    stock = leftovers if number("scored") else rules.deck_size - number("stock_start")
+    bottom_card, last_capturer, to_play = map(number, ("bottom_card", "last_capturer", "to_play"))
     return View(
-        hand=None if seat is None else tuple(hand_of(game, seat)),
+        hand=None if seat is None else tuple(hand_of(games, seat)),
         pile=tuple(pile),
-        pile_size=len(pile) + FACE_DOWN * int(game.starters_down),
-        stock_size=leftovers if game.scored else rules.deck_size - int(game.stock_start),
-        hand_sizes=tuple(game.hand_sizes[: rules.players].tolist()),
-        captured=tuple(game.captured[sides].tolist()),
-        public_points=tuple(game.public_points[sides].tolist()),
-        pistis=tuple(game.pistis[sides].tolist()),
-        jack_pistis=tuple(game.jack_pistis[sides].tolist()),
-        known_starters=tuple(game.deck[:FACE_DOWN].tolist()) if knows[0] else (),
-        shown_jacks=tuple(game.shown_jacks[: game.num_shown_jacks].tolist()),
-        bottom_card=None if game.bottom_card == NO_CARD else int(game.bottom_card),
-        last_capturer=None if game.last_capturer == NOBODY else int(game.last_capturer),
-        dealer=int(game.dealer),
-        to_play=None if game.to_play == NOBODY else int(game.to_play),
-        packet=int(game.packet),
-        plays=tuple(
-            ((int(game.dealer) + 1 + turn) % rules.players, card) for turn, card in enumerate(plays)
-        ),
-        match_scores=tuple(game.match_points[sides].tolist()),
+        pile_size=len(pile) + FACE_DOWN * starters_down,
+        stock_size=stock,
+        hand_sizes=tuple(games["hand_sizes"][0, : rules.players].tolist()),
+        captured=per_side("captured"),
+        public_points=per_side("public_points"),
+        pistis=per_side("pistis"),
+        jack_pistis=per_side("jack_pistis"),
+        known_starters=tuple(deck[:FACE_DOWN].tolist()) if knows[0] else (),
+        shown_jacks=tuple(games["shown_jacks"][0, : number("num_shown_jacks")].tolist()),
+        bottom_card=None if bottom_card == NO_CARD else bottom_card,
+        last_capturer=None if last_capturer == NOBODY else last_capturer,
+        dealer=number("dealer"),
+        to_play=None if to_play == NOBODY else to_play,
+        packet=number("packet"),
+        plays=tuple(((leader + turn) % rules.players, card) for turn, card in enumerate(plays)),
+        match_scores=per_side("match_points"),
         last_deal=None if last_deal is None else tuple(dict(side) for side in last_deal),
-        starter=int(game.deck[STARTER]),
+        starter=int(deck[STARTER]),
     )
 
 
-def hand_of(game: Any, seat: int) -> list[int]:
-    """Return a seat's cards, sorted."""
-    return sorted(game.hands[seat, : game.hand_sizes[seat]].tolist())
+def hand_of(games: np.ndarray, seat: int) -> list[int]:
+    """Return a seat's cards at the one table of `games`, sorted."""
+    return sorted(games["hands"][0, seat, : games["hand_sizes"][0, seat]].tolist())
 
 
 def score_of(games: np.ndarray, rules: Rules) -> list[dict[str, int]]:
     """Return each side's score of the deal at the one table of `games`, true points included."""
-    game = games[0]
-    points = game.public_points[: rules.sides].tolist()
-    if game.starters_taker != NOBODY and not game.scored:
-        hidden = sum(rules.card_points(card) for card in game.deck[:FACE_DOWN].tolist())
-        points[rules.side(int(game.starters_taker))] += hidden
+    fields = ("captured", "pistis", "jack_pistis", "match_points")
+    cards, pistis, jack_pistis, match_points = (games[field][0].tolist() for field in fields)
+    points = games["public_points"][0].tolist()
+    taker = int(games["starters_taker"][0])
+    if taker != NOBODY and not games["scored"][0]:
+        face_down = games["deck"][0, :FACE_DOWN].tolist()
+        points[rules.side(taker)] += sum(rules.card_points(card) for card in face_down)
     return [
         {
             "points": points[side],
-            "cards": int(game.captured[side]),
-            "pistis": int(game.pistis[side]),
-            "jack_pistis": int(game.jack_pistis[side]),
-            "match_points": int(game.match_points[side]),
+            "cards": cards[side],
+            "pistis": pistis[side],
+            "jack_pistis": jack_pistis[side],
+            "match_points": match_points[side],
         }
         for side in range(rules.sides)
     ]
