@@ -58,7 +58,8 @@ after hand beginning with the leader. `scores` are a match's starting scores, on
 ### Illegal actions
 
 `raw_env.step` raises `ValueError` and changes nothing. `env` ends the episode: all agents
-terminate, the offender's reward is minus the most that a side can lose in a deal.
+terminate, the offender's reward is minus the most that a side can lose in a deal (for `"win"`, by
+losing), the others' is 0.
 
 ### Observation
 

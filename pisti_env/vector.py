@@ -115,7 +115,10 @@ class DealBatch:
 
         Raises `ValueError`, before any card is played, if an action is not in the hand to play.
         """
-        actions = np.asarray(actions)
+        try:
+            actions = np.asarray(actions)
+        except ValueError:
+            raise ValueError(f"actions is {actions!r}; expected {self.num_envs} ints") from None
         if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
             raise ValueError(
                 f"actions has shape {actions.shape} and dtype {actions.dtype}; expected "
