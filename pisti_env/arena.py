@@ -19,6 +19,7 @@ import dataclasses
 import hashlib
 import itertools
 import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -173,7 +174,7 @@ def evaluate(
         total=len(lineups) * deals * rules.sides * rules.num_plays,
         disable=not progress,
         delay=2,
-        mininterval=0.5,
+        mininterval=0.5 if sys.stderr.isatty() else 10,  # seconds; a log needs few lines
         leave=False,
         unit=" plays",
         unit_scale=True,

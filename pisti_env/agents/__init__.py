@@ -50,7 +50,7 @@ class Agent(Protocol):
 
 def load(
     name: str | Path,
-    rules: Rules | str | Mapping[str, Any] = "standard",
+    rules: Rules | str | Mapping[str, Any] | None = "standard",
     seed: int = 0,
     sample: bool | None = None,
     device: str = "cpu",
@@ -58,18 +58,21 @@ def load(
     """Return an agent: "random", "greedy", "counting", a checkpoint's path, or the name of a policy
     that comes with the package.
 
+    `rules` are those that it is to play; with None, a policy's own, or the standard game.
     `sample=True` draws from a policy, False and None take its best card; `seed` is for what it
     draws when it is given no seeds. Agents play on the CPU, the only `device` there is so far.
 
-    Raises `ValueError` if there is no such agent or it cannot play these rules.
+    Raises `ValueError` if there is no such agent or it cannot play these rules. A policy that was
+    trained under other rules, but can play these, warns.
     """
-    rules = resolve_rules(rules)
+    if rules is not None:
+        rules = resolve_rules(rules)
     text = str(name)
     if device != "cpu":
         raise ValueError(f"device is {device!r}; expected 'cpu', where all agents play")
     if text in baselines.BASELINES:
         baselines.warm_up()
-        return baselines.BASELINES[text](rules, seed)
+        return baselines.BASELINES[text](rules or Rules(), seed)
     if text == "search" or text.startswith("search:"):
         raise ValueError(
             f"agent is {text!r}; this name is kept for a player that does not exist yet"

@@ -1,12 +1,12 @@
-"""Trained policies as files, `NAME.safetensors`: tensors, and everything else as JSON in the header.
+"""Trained policies as files, `NAME.safetensors`: tensors, and the rest as JSON in the header.
 
 The tensors, all float32: ``layers.0.weight`` (out, in), ``layers.0.bias`` (out,), and so on to the
-last layer, which gives a logit for each action; and perhaps ``value.weight`` (1, in), ``value.bias``
-(1,), which estimate the points still to come from the last hidden layer. The header's one entry
-``pisti_env`` is a JSON object with the keys of `_FIELDS`.
+last layer, which gives a logit for each action; and perhaps ``value.weight`` (1, in) and
+``value.bias`` (1,), which estimate the rewards still to come from the last hidden layer. The
+header's one entry ``pisti_env`` is a JSON object with the keys of `_FIELDS`.
 
-Reading runs no code from the file, and checks all of it before anything is used. What cannot be used
-raises `ValueError` with the path and the reason.
+Reading runs no code from the file, and checks all of it before anything is used. What cannot be
+used raises `ValueError` with the path and the reason.
 """
 
 import dataclasses
@@ -30,7 +30,6 @@ FORMAT_VERSION = 1
 MAX_FILE_BYTES = 64 * 2**20
 HEADER_KEY = "pisti_env"
 ACTIVATIONS = ("relu",)
-SUFFIX = ".safetensors"
 
 # The header's fields: the types that JSON gives them.
 _FIELDS: dict[str, tuple[type, ...]] = {
@@ -78,7 +77,7 @@ def layout_of(observation: str, rules: Rules) -> tuple[tuple[str, int, int], ...
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
-    """Return the policy in a file; raise `ValueError`, naming the file, for one that cannot be used."""
+    """Return the policy in a file; raise `ValueError`, naming it, for one that cannot be used."""
     try:
         return _read(Path(path))
     except OSError as error:

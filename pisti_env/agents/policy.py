@@ -15,8 +15,8 @@ class PolicyAgent:
 
     Attributes: `observation`, the encoding that `act` takes; `rules`, those that it plays under;
     `warning`, one line if it was made for other rules than these, else None (it is also issued as
-    a `UserWarning`). Raises `ValueError` if it cannot play under them, or, if `strict`, was made for
-    any other.
+    a `UserWarning`). Raises `ValueError` if it cannot play under them or, if `strict`, was made for
+    other ones.
     """
 
     def __init__(

@@ -1,0 +1,77 @@
+# Everything here sets up .venv first; it needs Python 3.11 or newer, and nothing else.
+
+# The first of these that runs and is new enough; `make PYTHON=...` takes another.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$python && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP := $(VENV)/set-up
+
+# One known release, installed before the rest so that nothing else picks another. A torch that is
+# already in .venv (for a GPU, say) is left alone.
+TORCH := torch==2.13.0
+
+MINUTES ?= 5
+RUN ?= runs/first
+WORKERS ?= auto
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4
+
+.DEFAULT_GOAL := help
+.PHONY: help setup train test test-interpreted test-bounds test-lowest lint format clean
+
+help:
+	@echo 'make train             set up, play against itself for MINUTES=$(MINUTES), measure the policy'
+	@echo 'make test              set up, run all tests'
+	@echo 'make test-interpreted  the same rules as plain Python, without what needs compiled speed'
+	@echo 'make test-bounds       compiled with bounds checks'
+	@echo 'make test-lowest       with the lowest versions that pyproject.toml allows'
+	@echo 'make lint              ruff and mypy'
+	@echo 'make format            let ruff rewrite what it can'
+	@echo 'make clean             remove .venv, caches and builds; runs/ stays'
+
+setup: $(SETUP)
+
+$(SETUP): pyproject.toml
+	@test -n '$(PYTHON)' || { echo 'Python 3.11 or newer is needed: make PYTHON=/path/to/python' >&2; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install '$(TORCH)'
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+train: $(SETUP)
+	$(BIN)/python -m training.selfplay --minutes $(MINUTES) --run $(RUN)
+	$(BIN)/pisti evaluate $(RUN)/policy.safetensors counting greedy random --deals 10000
+
+test: $(SETUP)
+	$(PYTEST)
+
+test-interpreted: $(SETUP)
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'not compiled and not learning'
+
+# A build without checks would be taken from a shared cache in silence.
+test-bounds: $(SETUP)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.pytest_cache/numba-bounds \
+		$(PYTEST) -m 'not learning'
+
+test-lowest:
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet '$(TORCH)'
+	sed -n '/^dependencies = \[/,/^\]/s/.*"\(.*\)>=\(.*\)",/\1==\2/p' pyproject.toml \
+		> .venv-lowest/lowest.txt
+	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/lowest.txt -e '.[train,test]'
+	.venv-lowest/bin/python -m pip freeze | grep -iE '^(numpy|numba|gymnasium|pettingzoo|safetensors|tqdm)='
+	.venv-lowest/bin/python -m pytest -n $(WORKERS) --maxprocesses 4 -m 'not learning'
+
+lint: $(SETUP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(SETUP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv .venv-lowest build dist .pytest_cache .ruff_cache .mypy_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,502 @@
+"""Checkpoints: a round trip, every kind of damage, other rules, a full disk; playing them."""
+
+import contextlib
+import dataclasses
+import errno
+import itertools
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load, save
+
+from pisti_env import Rules
+from pisti_env.agents import checkpoint as checkpoints
+from pisti_env.agents.checkpoint import (
+    FORMAT_VERSION,
+    HEADER_KEY,
+    Checkpoint,
+    check_fit,
+    layout_of,
+    read_checkpoint,
+    write_checkpoint,
+    write_file,
+)
+from pisti_env.agents.policy import PolicyAgent, draw
+from pisti_env.vector import DealBatch
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def make(rules=None, observation="kinds", hidden=(8, 6), seed=0, **metadata):
+    rules = rules or Rules()
+    layout = layout_of(observation, rules)
+    sizes = (layout[-1][2], *hidden, 15 if observation.startswith("kinds") else 52)
+    generator = np.random.default_rng(seed)
+
+    def draw_array(*shape):
+        return generator.normal(scale=0.3, size=shape).astype(np.float32)
+
+    return Checkpoint(
+        rules=rules,
+        observation=observation,
+        layout=layout,
+        sizes=sizes,
+        activation="relu",
+        weights=[draw_array(o, i) for i, o in itertools.pairwise(sizes)],
+        biases=[draw_array(o) for o in sizes[1:]],
+        value=(draw_array(1, sizes[-2]), draw_array(1)),
+        metadata=metadata,
+    )
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "policy.safetensors"
+    write_checkpoint(path, make())
+    return path
+
+
+def tampered(path, change=lambda tensors, header: None, text=None):
+    """Rewrite a file after `change(tensors, header)`, or with `text` for its header."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][HEADER_KEY])
+    tensors = load(data)
+    change(tensors, header)
+    path.write_bytes(save(tensors, {HEADER_KEY: text or json.dumps(header)}))
+
+
+def reason(path):
+    with pytest.raises(ValueError) as error:
+        read_checkpoint(path)
+    text = str(error.value)
+    assert str(path) in text
+    assert "\n" not in text
+    return text
+
+
+# Reading and writing.
+
+
+@pytest.mark.parametrize("observation", ["basic", "full", "kinds", "kinds_history"])
+@pytest.mark.parametrize("rules", [Rules(), Rules(players=5, target=151), Rules(partners=None)])
+def test_round_trip(tmp_path, rules, observation):
+    path = tmp_path / "policy.safetensors"
+    training = {"steps": 5, "hidden": [8, 6]}
+    strength = {"opponent": "counting", "points_a_deal": 1.5}
+    ours = make(rules, observation, seed=3, training=training, revision="abc", strength=strength)
+    ours.metadata["seed"] = 7
+    write_checkpoint(path, ours)
+    theirs = read_checkpoint(path)
+    for name in ("rules", "observation", "layout", "sizes", "activation"):
+        assert getattr(ours, name) == getattr(theirs, name)
+    for mine, other in zip(
+        [*ours.weights, *ours.biases, *ours.value],
+        [*theirs.weights, *theirs.biases, *theirs.value],
+        strict=True,
+    ):
+        assert mine.dtype == other.dtype == np.float32
+        assert np.array_equal(mine, other)
+    assert theirs.metadata == {
+        "format_version": FORMAT_VERSION,
+        "training": training,
+        "seed": 7,
+        "revision": "abc",
+        "strength": strength,
+    }
+    assert theirs.path == str(path)
+
+
+def test_the_value_may_be_missing(tmp_path):
+    path = tmp_path / "policy.safetensors"
+    write_checkpoint(path, dataclasses.replace(make(), value=None))
+    assert read_checkpoint(path).value is None
+
+
+def test_no_file(tmp_path):
+    assert "no such file" in reason(tmp_path / "none.safetensors")
+    assert "not a file" in reason(tmp_path)
+
+
+def test_no_tensors(path):
+    data = path.read_bytes()
+    for damage in (
+        b"",
+        b"x",
+        data[:7],
+        data[:-1],
+        data + b"x",
+        b"\x80\x04\x95pickled",
+        b"\xff" * 8 + data[8:],
+    ):
+        path.write_bytes(damage)
+        reason(path)
+
+
+def test_every_byte_of_the_header_may_be_damaged(path):
+    data = path.read_bytes()
+    generator = np.random.default_rng(0)
+    length = int.from_bytes(data[:8], "little")
+    for _ in range(300):  # of most it says what is wrong; a digit of the settings may be another
+        place = int(generator.integers(8 + length))
+        damage = bytearray(data)
+        damage[place] = int(generator.integers(256))
+        path.write_bytes(damage)
+        with contextlib.suppress(ValueError):
+            read_checkpoint(path)
+
+
+def test_too_large(path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "MAX_FILE_BYTES", 1000)
+    assert "at most 1000" in reason(path)
+
+
+def test_unreadable(path, monkeypatch):
+    def refuse(*args, **fields):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(checkpoints, "safe_open", refuse)
+    assert "Permission denied" in reason(path)
+
+
+def test_not_a_policy(path):
+    path.write_bytes(save({"layers.0.weight": np.zeros((2, 2), np.float32)}))
+    assert "not a policy" in reason(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("NaN", "NaN"),
+        ("[]", "expected a JSON object"),
+        ("{}", "format_version"),
+        ('{"format_version": true}', "format_version is True"),
+        ('{"format_version": 0}', "format_version is 0"),
+        ('{"format_version": 999, "new": 1}', "newer pisti_env"),
+        ('{"format_version": 1}', "no 'rules'"),
+    ],
+)
+def test_wrong_header(path, text, expected):
+    tampered(path, text=text)
+    assert expected in reason(path)
+
+
+HEADERS = {
+    "rules": [
+        ([], "'rules' is a list"),
+        ({"players": 9}, "players is 9"),
+        ({"seats": 2}, "'seats'"),
+        ({"players": 3}, "layout"),
+    ],
+    "observation": [(3, "'observation' is an int"), ("faces", "'faces'"), ("full", "layout")],
+    "layout": [
+        ({}, "'layout' is an object"),
+        ([], "layout"),
+        ([["hand", 0, 15]], "layout"),
+        ([["hand", 0, 15], 3], "layout"),
+    ],
+    "network": [
+        ([], "'network' is a list"),
+        ({}, "activation and sizes"),
+        ({"sizes": [120, 8, 6, 15], "activation": "gelu"}, "'gelu'"),
+        ({"sizes": [120, 8, 6, 15], "activation": []}, "activation"),
+        ({"sizes": "many", "activation": "relu"}, "'many'"),
+        ({"sizes": [15], "activation": "relu"}, "two or more"),
+        ({"sizes": [120, -8, 6, 15], "activation": "relu"}, "above 0"),
+        ({"sizes": [120, 8.0, 6, 15], "activation": "relu"}, "above 0"),
+        ({"sizes": [119, 8, 6, 15], "activation": "relu"}, "120 first"),
+        ({"sizes": [120, 8, 6, 52], "activation": "relu"}, "15 last"),
+        ({"sizes": [120, 8, 15], "activation": "relu"}, "shape"),
+        ({"sizes": [120, 8, 6, 15, 15], "activation": "relu"}, "missing"),
+        ({"sizes": [120, 2**60, 6, 15], "activation": "relu"}, "shape"),
+    ],
+    "training": [(None, "'training' is null")],
+    "seed": [("one", "'seed' is text"), (1.5, "'seed' is a number"), (True, "'seed' is a bool")],
+    "revision": [(1, "'revision' is an int")],
+    "strength": [([], "'strength' is a list")],
+    "more": [(1, "unknown field 'more'")],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [(name, value, expected) for name, cases in HEADERS.items() for value, expected in cases],
+)
+def test_wrong_field(path, name, value, expected):
+    tampered(path, lambda tensors, header: header.update({name: value}))
+    assert expected in reason(path)
+
+
+@pytest.mark.parametrize("name", [name for name in HEADERS if name != "more"])
+def test_missing_field(path, name):
+    tampered(path, lambda tensors, header: header.pop(name))
+    assert f"no '{name}'" in reason(path)
+
+
+def test_missing_and_unknown_tensors(path):
+    tampered(path, lambda tensors, header: tensors.update(extra=np.zeros(2, np.float32)))
+    assert "'extra' is unknown" in reason(path)
+    write_checkpoint(path, make())
+    tampered(path, lambda tensors, header: tensors.pop("value.bias"))
+    assert "value.weight and value.bias" in reason(path)
+    write_checkpoint(path, make())
+    tampered(path, lambda tensors, header: tensors.pop("layers.1.bias"))
+    assert "'layers.1.bias' is missing" in reason(path)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.zeros(8, np.float64), "dtype F64"),
+        (np.zeros(8, np.float16), "dtype F16"),
+        (np.zeros(8, np.int32), "dtype I32"),
+        (np.zeros(7, np.float32), "shape [7]"),
+        (np.zeros((8, 1), np.float32), "shape [8, 1]"),
+        (np.array(0, np.float32), "shape []"),
+        (np.full(8, np.nan, np.float32), "not finite"),
+        (np.full(8, -np.inf, np.float32), "not finite"),
+    ],
+)
+def test_wrong_tensor(path, value, expected):
+    tampered(path, lambda tensors, header: tensors.update({"layers.0.bias": value}))
+    text = reason(path)
+    assert expected in text
+    assert "'layers.0.bias'" in text
+
+
+# Full disks.
+
+
+class FullFile:
+    """A file that takes some bytes, as a disk does before it is full."""
+
+    def __init__(self, path, mode):
+        self.file = open(path, mode)  # noqa: SIM115
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.file.close()
+
+    def write(self, data):
+        self.file.write(data[:100])
+        self.file.flush()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_leaves_the_old_file(path, monkeypatch):
+    before = path.read_bytes()
+    monkeypatch.setattr(checkpoints, "open", FullFile, raising=False)
+    with pytest.raises(OSError, match="No space left on device") as error:
+        write_checkpoint(path, make(seed=1))
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_full_disk_leaves_nothing_new(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "open", FullFile, raising=False)
+    with pytest.raises(OSError, match="No space left"):
+        write_checkpoint(tmp_path / "new.safetensors", make())
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_folder_to_write_to(tmp_path):
+    with pytest.raises(OSError, match="could not be written"):
+        write_file(tmp_path / "none" / "policy.safetensors", b"")
+
+
+def test_what_a_killed_writer_left_is_no_obstacle(path):
+    path.with_name(path.name + ".tmp").write_bytes(b"half")
+    write_checkpoint(path, make(seed=1))
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    read_checkpoint(path)
+
+
+# Other rules.
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules(target=151),
+        Rules(pisti_points=5),
+        Rules(last_card_pisti=True),
+        Rules(majority="more_than_half"),
+        Rules(starters_seen_by="all"),
+    ],
+)
+def test_rules_that_a_policy_may_play(path, rules):
+    checkpoint = read_checkpoint(path)
+    line = check_fit(checkpoint, rules)
+    assert line is not None
+    assert "\n" not in line
+    with pytest.warns(UserWarning, match="trained under other rules") as caught:
+        agent = PolicyAgent(checkpoint, rules)
+    assert len(caught) == 1
+    assert agent.warning == line
+    assert agent.rules == rules
+    with pytest.raises(ValueError, match="other rules"):
+        check_fit(checkpoint, rules, strict=True)
+    with pytest.raises(ValueError, match="other rules"):
+        PolicyAgent(checkpoint, rules, strict=True)
+
+
+@pytest.mark.parametrize("rules", [Rules(), Rules(packs=1), Rules(partners=False)])
+def test_the_same_rules_written_otherwise(path, rules):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        agent = PolicyAgent(read_checkpoint(path), rules, strict=True)
+    assert agent.warning is None
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [
+        (Rules(players=3), "players=2"),
+        (Rules(packs=2), "num_packs=1"),
+        (Rules(ranks=12), "ranks=13"),
+        (Rules(copies=3), "copies=4"),
+        (Rules(hand_size=3), "hand_size=4"),
+        (Rules(bottom_card_shown=True), "another layout"),
+        (Rules(starter_jack="stock_bottom"), "another layout"),
+    ],
+)
+def test_rules_that_a_policy_may_not_play(path, rules, expected):
+    with pytest.raises(ValueError, match=expected) as error:
+        PolicyAgent(read_checkpoint(path), rules)
+    assert "\n" not in str(error.value)
+
+
+def test_partners_are_not_opponents():
+    with pytest.raises(ValueError, match="pairs"):
+        check_fit(make(Rules(players=4)), Rules(players=4, partners=False))
+
+
+# Playing.
+
+
+def moments(observation="kinds", tables=200, plays=2):
+    batch = DealBatch(tables, observation=observation, seed=0)
+    for _ in range(plays):
+        batch.step(batch.action_masks.argmax(axis=1))
+    return batch.observations, batch.action_masks
+
+
+@pytest.mark.parametrize("observation", ["kinds", "full"])
+def test_it_plays_its_best_card(observation):
+    checkpoint = make(observation=observation)
+    observations, masks = moments(observation)
+    hidden = observations.astype(np.float64)
+    for weight, bias in zip(checkpoint.weights[:-1], checkpoint.biases[:-1], strict=True):
+        hidden = np.maximum(hidden @ weight.T + bias, 0)
+    logits = hidden @ checkpoint.weights[-1].T + checkpoint.biases[-1]
+    best = np.where(masks == 1, logits, -np.inf).argmax(axis=1)
+    agent = PolicyAgent(checkpoint)
+    assert agent.observation == observation
+    assert agent.rules == Rules()
+    actions = agent.act(observations, masks)
+    assert actions.dtype == np.int64
+    assert np.array_equal(actions, best)
+    for row in range(20):
+        action = agent.act(observations[row], masks[row])
+        assert type(action) is int
+        assert action == best[row]
+
+
+def test_the_lowest_of_equals():
+    checkpoint = make()
+    checkpoint.weights[-1][:] = 0
+    checkpoint.biases[-1][:] = 0
+    observations, masks = moments()
+    actions = PolicyAgent(checkpoint).act(observations, masks)
+    assert np.array_equal(actions, masks.argmax(axis=1))
+
+
+def test_draws_depend_on_their_seeds_alone():
+    observations, masks = moments()
+    seeds = np.random.default_rng(0).integers(2**64, size=len(masks), dtype=np.uint64)
+    agent = PolicyAgent(make(), sample=True, seed=1)
+    actions = agent.act(observations, masks, seeds)
+    other = PolicyAgent(make(), sample=True, seed=2)
+    order = np.random.default_rng(1).permutation(len(masks))
+    assert np.array_equal(
+        other.act(observations[order], masks[order], seeds[order]), actions[order]
+    )
+    for row in range(30):
+        assert agent.act(observations[row], masks[row], seeds[row : row + 1]) == actions[row]
+        assert agent.act(observations[row], masks[row], seeds[row]) == actions[row]
+
+
+def test_draws_without_seeds():
+    observations, masks = moments()
+    agent, again, other = (PolicyAgent(make(), sample=True, seed=seed) for seed in (1, 1, 2))
+    actions = agent.act(observations, masks)
+    assert np.array_equal(actions, again.act(observations, masks))
+    assert not np.array_equal(actions, agent.act(observations, masks))
+    assert not np.array_equal(actions, other.act(observations, masks))
+
+
+def test_draws_are_legal_and_as_likely_as_said():
+    observations, masks = moments(tables=1)
+    size = 100_000
+    seeds = np.arange(size, dtype=np.uint64)
+    agent = PolicyAgent(make(), sample=True)
+    actions = agent.act(observations.repeat(size, axis=0), masks.repeat(size, axis=0), seeds)
+    weights = np.exp(agent.logits(observations)[0]) * masks[0]
+    expected = weights / weights.sum()
+    seen = np.bincount(actions, minlength=15) / size
+    assert seen[masks[0] == 0].sum() == 0
+    assert (np.abs(seen - expected) < 5 * np.sqrt(expected / size) + 1e-9).all()
+
+
+def test_extremes_are_drawn_from_too():
+    logits = np.array([[-np.inf, 1e4, -1e4, -np.inf], [-np.inf, -1e4, -1e4, -np.inf]])
+    for number in (0.0, 0.5, 1 - 2.0**-53):
+        actions = draw(logits, np.full(2, number))
+        assert actions[0] == 1
+        assert actions[1] in (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda o, m: (o[:, :-1], m), "expected those of the encoding 'kinds'"),
+        (lambda o, m: (o, m[:, :-1]), "expected those of the encoding 'kinds'"),
+        (lambda o, m: (o[:-1], m), "expected those of the encoding 'kinds'"),
+        (lambda o, m: (o, m * 0), "mask 0 has no legal action"),
+    ],
+)
+def test_wrong_arrays_are_refused(change, expected):
+    with pytest.raises(ValueError, match=expected):
+        PolicyAgent(make()).act(*change(*moments()))
+
+
+def test_wrong_seeds_are_refused():
+    observations, masks = moments()
+    with pytest.raises(ValueError, match="seeds has shape"):
+        PolicyAgent(make(), sample=True).act(observations, masks, np.zeros(3, np.uint64))
+
+
+def test_playing_needs_no_torch(path):
+    program = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from pisti_env.arena import evaluate\n"
+        "from pisti_env.agents import load\n"
+        "evaluate([load(sys.argv[1]), 'greedy'], deals=3, match=False)\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program, str(path)],
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )

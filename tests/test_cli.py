@@ -1,0 +1,219 @@
+"""The command `pisti`: what it prints and writes, and how it refuses."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import pisti_env
+from pisti_env import Rules, arena, cli
+from pisti_env.observation import describe
+from pisti_env.rules import PRESETS
+
+EVALUATE = ["evaluate", "greedy", "random", "--deals", "3"]
+
+
+@pytest.fixture(autouse=True)
+def quick_matches(monkeypatch):
+    monkeypatch.setattr(arena, "MATCHES", 2**6)
+    monkeypatch.setattr(arena, "RESAMPLED_MATCHES", 2**4)
+    monkeypatch.setattr(arena, "RESAMPLES", 5)
+
+
+@pytest.fixture
+def pisti(capsys):
+    """Run a command in this process; what it printed, and its exit status."""
+
+    def run(*arguments):
+        status = 0
+        try:
+            cli.main([str(argument) for argument in arguments])
+        except SystemExit as stop:
+            status = stop.code or 0
+        printed = capsys.readouterr()
+        return SimpleNamespace(status=status, out=printed.out, err=printed.err)
+
+    return run
+
+
+def refused(ran, *words, command="evaluate"):
+    assert ran.status == 2 and ran.out == ""
+    [line] = ran.err.splitlines()
+    assert line.startswith(f"pisti {command}: "), line
+    assert all(word in line for word in words), line
+
+
+@pytest.fixture
+def nothing_is_played(monkeypatch):
+    def evaluate(*arguments, **keywords):
+        raise AssertionError("played before everything was checked")
+
+    monkeypatch.setattr(arena, "evaluate", evaluate)
+
+
+def test_evaluate_prints_what_it_did(pisti):
+    ran = pisti(*EVALUATE, "--rules", "players=4,target=60", "--seed", 5)
+    assert ran.status == 0 and ran.err == ""
+    rules = Rules(players=4, target=60)
+    first, _, header, row = ran.out.splitlines()
+    assert first == f"3 decks, each in 2 seatings; rules players=4,target=60 ({rules.hash}); seed 5"
+    assert "match to 60" in header and row.startswith("greedy against random")
+
+
+def test_every_pair_has_a_row(pisti):
+    ran = pisti("evaluate", "counting", "greedy", "random", "--deals", 2)
+    rows = [line.split("  ")[0] for line in ran.out.splitlines()[3:]]
+    assert rows == ["counting against greedy", "counting against random", "greedy against random"]
+
+
+def test_evaluate_writes_json(pisti, tmp_path):
+    file = tmp_path / "out.json"
+    file.write_text("old")
+    ran = pisti(*EVALUATE, "--json", file, "--rules", "istanbul")
+    assert ran.status == 0 and ran.out.endswith(f"written to {file}\n")
+    assert list(tmp_path.iterdir()) == [file]
+    data = json.loads(file.read_text())
+    assert data == arena.evaluate(["greedy", "random"], "istanbul", 3).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["greedy", "nobody"], ["'nobody'", "random, greedy, counting"]),
+        (["greedy", "search"], ["'search'"]),
+        (["greedy"], ["two or more"]),
+        ([], ["AGENT"]),
+        (["greedy", "random", "--deals", "0"], ["deals is 0"]),
+        (["greedy", "random", "--deals", "many"], ["--deals", "'many'"]),
+        (["greedy", "random", "--seed", "-1"], ["seed is -1"]),
+        (["greedy", "random", "--rules", "nonsense"], ["'nonsense'", "standard"]),
+        (["greedy", "random", "--rules", "players=7"], ["players is 7"]),
+        (["greedy", "random", "--rules", "speed=7"], ["'speed'"]),
+        (["greedy", "random", "--rules", "istanbul,players"], ["'players'", "FIELD=VALUE"]),
+        (["greedy", "random", "--json", "no/such/folder/x.json"], ["no/such/folder/x.json"]),
+    ],
+)
+def test_a_mistake_is_one_plain_line(pisti, arguments, words):
+    refused(pisti("evaluate", *arguments), *words)
+
+
+def test_mistakes_outside_a_command(pisti):
+    for arguments in ([], ["play"], ["--nonsense"], [*EVALUATE, "--nonsense"]):
+        ran = pisti(*arguments)
+        assert ran.status == 2 and ran.out == "" and len(ran.err.splitlines()) == 1
+
+
+def test_a_file_that_cannot_be_written_is_found_out_first(pisti, tmp_path, nothing_is_played):
+    file = tmp_path / "file"
+    file.write_text("kept")
+    for path in (tmp_path, file / "x.json", tmp_path / "no" / "x.json", "/dev/null"):
+        refused(pisti(*EVALUATE, "--json", path), str(path), "cannot be written")
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    refused(pisti(*EVALUATE, "--json", link), "not a plain file")
+    assert sorted(tmp_path.iterdir()) == [file, link] and file.read_text() == "kept"
+
+
+def test_a_full_disk_leaves_what_was_there(pisti, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    file = tmp_path / "out.json"
+    file.write_text("old")
+    monkeypatch.setattr("os.fsync", full)
+    ran = pisti(*EVALUATE, "--json", file)
+    assert ran.status == 2 and "greedy against random" in ran.out  # the results are not lost
+    assert len(ran.err.splitlines()) == 1 and "No space left on device" in ran.err
+    assert list(tmp_path.iterdir()) == [file] and file.read_text() == "old"
+
+
+def test_a_file_that_is_no_checkpoint(pisti, tmp_path, nothing_is_played):
+    file = tmp_path / "policy.safetensors"
+    file.write_bytes(b"nonsense")
+    refused(pisti("evaluate", file, "greedy"), str(file), "cannot be used")
+
+
+class Foreign:
+    """An agent that was trained under other rules."""
+
+    observation = "basic"
+    warning = "it was trained under other rules (target 101 -> None)"
+
+    def __init__(self, rules):
+        self.rules = rules
+
+    def act(self, observations, masks, seeds=None):
+        return masks.argmax(axis=1)
+
+
+def test_other_rules_are_noted_or_refused(pisti, tmp_path, monkeypatch):
+    def load(name, rules, *arguments, **keywords):
+        return Foreign(rules)
+
+    monkeypatch.setattr(cli, "load", load)
+    file = tmp_path / "out.json"
+    ran = pisti(*EVALUATE, "--json", file)
+    assert ran.status == 0 and ran.err == f"warning: {Foreign.warning}\n" * 2
+    assert json.loads(file.read_text())["notes"] == [Foreign.warning] * 2
+    file.unlink()
+    refused(pisti(*EVALUATE, "--json", file, "--strict"), Foreign.warning, "--strict")
+    assert not list(tmp_path.iterdir())
+
+
+def test_sample_is_passed_on(pisti, monkeypatch):
+    asked, load = [], cli.load
+
+    def spy(name, rules, seed, sample=None):
+        asked.append(sample)
+        return load(name, rules, seed, sample)
+
+    monkeypatch.setattr(cli, "load", spy)
+    pisti(*EVALUATE)
+    pisti(*EVALUATE, "--sample")
+    assert asked == [None, None, True, True]
+
+
+def test_interrupting_is_quiet(pisti, monkeypatch):
+    def evaluate(*arguments, **keywords):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(arena, "evaluate", evaluate)
+    ran = pisti(*EVALUATE)
+    assert (ran.status, ran.out, ran.err) == (130, "", "pisti evaluate: interrupted\n")
+
+
+def test_rules_lists_presets_and_options(pisti):
+    ran = pisti("rules")
+    assert ran.status == 0
+    for name in [*PRESETS, *Rules().to_dict()]:
+        assert f"\n  {name} " in ran.out
+    assert all(len(meaning) > 20 for meaning in cli.option_meanings().values())
+    assert set(cli.option_meanings()) == set(Rules().to_dict())
+    ran = pisti("rules", "--rules", "short,players=3")
+    assert "3 players, 3 sides, a deck of 52 cards, 48 plays a deal, hash" in ran.out
+    refused(pisti("rules", "--rules", "no"), "'no'", command="rules")
+
+
+def test_describe_prints_a_layout(pisti):
+    assert pisti("describe", "kinds").out == f"{describe('kinds', Rules())}\n"
+    four = pisti("describe", "full", "--rules", "players=4").out
+    assert four == f"{describe('full', Rules(players=4))}\n"
+    refused(pisti("describe", "nothing"), "'nothing'", command="describe")
+
+
+def test_version_and_help(pisti):
+    assert pisti("--version").out == f"pisti-env {pisti_env.__version__}\n"
+    text = pisti("--help").out
+    for command in ("evaluate", "rules", "describe"):
+        assert command in text and pisti(command, "--help").status == 0
+
+
+def test_it_runs_as_a_module():
+    command = [sys.executable, "-m", "pisti_env", "evaluate", "greedy", "nobody"]
+    ran = subprocess.run(
+        command, cwd=Path(__file__).resolve().parents[1], capture_output=True, text=True
+    )
+    assert ran.returncode == 2 and ran.stdout == "" and len(ran.stderr.splitlines()) == 1

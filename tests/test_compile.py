@@ -1,0 +1,280 @@
+"""Compiled and interpreted the same; and importing and compiling do no harm."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from pisti_env.compile import announce_compilation
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = ROOT / "tests"
+
+# Prints a hash of everything that shows in some deals under random rules.
+PLAY = """
+import hashlib
+import random
+
+import numpy as np
+from places import ENCODINGS, choose, random_table
+
+from pisti_env.vector import DealBatch
+
+def digest_of(case):
+    digest, rng = hashlib.sha256(), random.Random(case)
+    env, places = random_table(rng, rewards=["difference", "terminal", "win"][case % 3])
+    for _ in range(min(env.rules.num_plays, 24)):
+        for agent in env.possible_agents[:3]:
+            for encoding in ENCODINGS:
+                for array in env.observe_as(agent, encoding).values():
+                    digest.update(array.tobytes())
+        digest.update(env.state().tobytes())
+        digest.update(repr([env.view(None), env.score(), env.rewards, env.deals]).encode())
+        card = choose(places, rng, 0.5)
+        env.step(card)
+        places.play(card)
+    batch = DealBatch(3, env.rules, seed=case, observation="full")
+    for _ in range(min(2 * env.rules.num_plays, 20)):
+        rewards, ended = batch.step(batch.action_masks.argmax(axis=1))
+        for array in (batch.observations, batch.states(), batch.final_scores, rewards, ended):
+            digest.update(array.tobytes())
+    return digest.hexdigest()
+
+print(*[digest_of(case) for case in range(CASES)], sep="\\n")
+"""
+
+# Compiles a few functions only, which is quick, and shows that they work.
+DEAL = """
+import numpy as np
+from pisti_env.rules import Rules
+from pisti_env.tables import Tables
+
+tables = Tables(Rules(), 1)
+tables.reseed(1)
+tables.start(np.zeros(1, np.int64))
+print(tables.decks.tolist())
+"""
+
+
+def python(code, settings=None, command=(), **kwargs):
+    """A process of its own; `settings` for its environment, None takes one away."""
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(TESTS)])}
+    for name, value in (settings or {}).items():
+        variables.pop(name, None)
+        if value is not None:
+            variables[name] = str(value)
+    return subprocess.Popen(
+        [*command, sys.executable, "-c", textwrap.dedent(code)],
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **kwargs,
+    )
+
+
+def output_of(process):
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out, err
+
+
+def run(code, settings=None, command=(), **kwargs):
+    return output_of(python(code, settings, command, **kwargs))
+
+
+def test_compiled_equals_interpreted():
+    code = f"CASES = 12\n{PLAY}"
+    both = [python(code, {"NUMBA_DISABLE_JIT": jit}) for jit in "01"]
+    (compiled, _), (interpreted, warnings) = [output_of(process) for process in both]
+    assert len(set(compiled.split())) == 12
+    assert compiled == interpreted
+    assert "Warning" not in warnings  # such as integers that wrap around
+
+
+# For when the tests run as root, who may write anywhere, and that right cannot be given up.
+REFUSE_WRITING = """
+import os, tempfile
+import numba.core.caching
+
+def refuse(*args, **kwargs):
+    raise PermissionError(13, "Permission denied")
+
+tempfile.TemporaryFile = os.makedirs = refuse
+"""
+
+
+def without_rights():
+    """What to put before a command, and before its code, to write only where one may."""
+    if os.geteuid() != 0:
+        return (), ""
+    modes_count = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+    if shutil.which("setpriv") and subprocess.run([*modes_count, "true"]).returncode == 0:
+        return modes_count, ""
+    return (), REFUSE_WRITING
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no users here")
+def test_nowhere_to_write():
+    """A package that others own and no home: it works, with one warning that says what to do."""
+    folder = Path(tempfile.mkdtemp())  # others may not look into pytest's own folder
+    try:
+        package = folder / "pisti_env"
+        shutil.copytree(ROOT / "pisti_env", package, ignore=shutil.ignore_patterns("__pycache__"))
+        for path in [folder, package, *package.rglob("*")]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        command, first = without_rights()
+        settings = {
+            "NUMBA_CACHE_DIR": None,
+            "NUMBA_DISABLE_JIT": None,
+            "HOME": folder / "home",
+            "XDG_CACHE_HOME": None,
+            "PYTHONPATH": folder,
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        code = f"{first}\nimport pisti_env; print(pisti_env.__file__)\n{DEAL}"
+        out, err = run(code, settings, command, cwd="/")
+        path, deck = out.splitlines()
+        assert path.startswith(str(folder))
+        assert deck == run(DEAL)[0].strip()
+        assert err.count("Warning") == 1 and "NUMBA_CACHE_DIR" in err
+        assert not list(folder.rglob("__pycache__")) and not (folder / "home").exists()
+    finally:
+        for path in [folder, folder / "pisti_env", *folder.rglob("*")]:
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        shutil.rmtree(folder)
+
+
+def test_two_processes_compile_at_once(tmp_path):
+    settings = {"NUMBA_CACHE_DIR": tmp_path, "NUMBA_DISABLE_JIT": None}
+    outputs = [output_of(process) for process in [python(DEAL, settings) for _ in range(2)]]
+    # What they have left there is right.
+    outputs.append(run(DEAL, settings))
+    assert list(tmp_path.rglob("*.nbi"))
+    assert len({out for out, _ in outputs}) == 1
+    assert {err for _, err in outputs} == {""}
+
+
+def test_compiling_is_announced_if_it_takes_long(capsys):
+    with announce_compilation():
+        pass
+    time.sleep(1.2)
+    assert capsys.readouterr().err == ""
+    with announce_compilation():
+        time.sleep(1.2)
+    said = capsys.readouterr().err
+    assert "compiling" in said and said.count("\n") == 1
+
+
+def test_importing_is_harmless():
+    """No torch, no pictures, no compiling, no threads, no random state and no settings changed."""
+    code = """
+    import os, pickle, random, sys, threading, time
+    import numpy as np
+    import numba, gymnasium, pettingzoo
+    def state():
+        return pickle.dumps((random.getstate(), np.random.get_state())), dict(os.environ)
+    before, threads, modules = state(), threading.active_count(), set(sys.modules)
+    limit = numba.get_num_threads()
+    options = np.get_printoptions()
+    import pisti_env
+    from pisti_env import pisti_v0
+    import pisti_env.vector
+    assert state() == before
+    assert threading.active_count() == threads
+    assert numba.get_num_threads() == limit
+    assert np.get_printoptions() == options
+    new = set(sys.modules) - modules
+    assert not any(name.split(".")[0] in ("torch", "pygame", "tensorboard", "matplotlib")
+                   for name in sys.modules), sorted(sys.modules)
+    from numba.core.registry import CPUDispatcher
+    from pisti_env import game, observation, shuffle, tables
+    compiled = [f for module in (game, observation, shuffle, tables)
+                for f in vars(module).values() if isinstance(f, CPUDispatcher)]
+    assert not any(f.signatures for f in compiled)
+    print(len(compiled))
+    env = pisti_v0.env()
+    env.reset(seed=1)
+    assert state() == before
+    time.sleep(0.1)  # the thread that would have announced compiling is on its way out
+    assert threading.active_count() == threads
+    """
+    out, err = run(code, {"NUMBA_DISABLE_JIT": None})
+    assert int(out) > 20
+    assert "Warning" not in err
+
+
+def test_importing_is_quick_and_needs_no_display():
+    code = """
+    import time
+    start = time.perf_counter()
+    import pisti_env
+    print(time.perf_counter() - start)
+    from pisti_env import pisti_v0
+    env = pisti_v0.env(render_mode="ansi")
+    env.reset(seed=0)
+    assert "Pişti" in env.render()
+    """
+    settings = {"DISPLAY": None, "PYTHONIOENCODING": "utf-8"}
+    seconds = min(float(run(code, settings)[0]) for _ in range(2))
+    assert seconds < 3  # under one on a machine that has nothing else to do
+
+
+def test_spawned_workers_play():
+    """The start method of two platforms; nothing may be done at import that a child repeats."""
+    code = """
+    import multiprocessing
+    from places import ENCODINGS
+    from pisti_env.vector import DealBatch
+
+    if __name__ == "__main__":
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            theirs = pool.apply(DealBatch.states, (DealBatch(2, seed=1),))
+        assert theirs.tobytes() == DealBatch(2, seed=1).states().tobytes()
+        print("same")
+    """
+    out, _ = run(code)
+    assert out.strip() == "same"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_fork_after_compiling_plays_on():
+    """Compiled code that starts threads of its own would hang here."""
+    code = """
+    import os
+    from pisti_env import pisti_v0
+    from pisti_env.vector import DealBatch
+    batch = DealBatch(64, seed=1)
+    batch.step(batch.action_masks.argmax(axis=1))
+    child = os.fork()
+    batch.step(batch.action_masks.argmax(axis=1))
+    if child == 0:
+        os._exit(0 if batch.decks.any() else 1)
+    _, status = os.waitpid(child, 0)
+    print(status)
+    """
+    out, _ = run(code)
+    assert out.strip() == "0"
+
+
+def test_torch_is_not_needed():
+    """Everything but `training` works where it is not installed."""
+    code = """
+    import sys
+    class Refuse:
+        def find_spec(self, name, path=None, target=None):
+            if name.split(".")[0] in ("torch", "tensorboard", "pygame", "tyro"):
+                raise ImportError(name + " is not there")
+    sys.meta_path.insert(0, Refuse())
+    import pisti_env, pkgutil, importlib
+    for module in pkgutil.walk_packages(pisti_env.__path__, "pisti_env."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    """ + DEAL.replace("\n", "\n    ")
+    run(code)

@@ -1,0 +1,110 @@
+"""Imports run downward only.
+
+A module may import from lower floors, and from its own floor where PEERS says so.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "pisti_env"
+
+FLOORS = {
+    "cards": 0,  # card ids, text in and out
+    "rules": 0,  # which rules are played
+    "shuffle": 0,  # seeded decks
+    "compile": 0,  # how functions are compiled and cached
+    "game": 1,  # how the rules are played
+    "tables": 2,  # decks, deals and plays of many tables
+    "observation": 2,  # what a seat knows, as numbers
+    "view": 2,  # what a seat knows, to look at
+    "position": 2,  # a view as one line of text
+    "pisti_v0": 3,  # the PettingZoo environment
+    "vector": 3,  # many tables at once
+    "agents": 4,  # they see observation and mask
+    "single": 5,  # one learner against opponents
+    "arena": 5,  # mirrored deals, intervals
+    "cli": 6,
+    "__main__": 6,
+    "": 7,  # pisti_env/__init__.py: offers what lies below, so nothing below imports from it
+}
+
+PEERS = {
+    ("rules", "cards"),
+    ("shuffle", "compile"),
+    ("tables", "observation"),
+    ("view", "observation"),
+    ("position", "tables"),
+    ("position", "view"),
+    ("__main__", "cli"),
+}
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+MODULES = [source.relative_to(ROOT).as_posix() for source in SOURCES]
+
+
+def module_parts(source: Path) -> list[str]:
+    """pisti_env/agents/greedy.py: ["pisti_env", "agents", "greedy"]."""
+    parts = list(source.relative_to(ROOT).with_suffix("").parts)
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def imports(source: Path) -> Iterator[str]:
+    """The full name of everything that a file imports, inside functions too."""
+    package = module_parts(source)
+    if source.name != "__init__.py":
+        package = package[:-1]
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            # `from pisti_env import game` names a module, `from pisti_env.game import …` a thing.
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def room(parts: list[str]) -> str:
+    """Which entry of FLOORS a name under pisti_env belongs to."""
+    name = parts[1] if len(parts) > 1 else ""
+    is_module = (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").is_file()
+    return name if is_module else ""
+
+
+def test_reading_imports():
+    assert "pisti_env.rules.Rules" in imports(PACKAGE / "__init__.py")
+    assert room(["pisti_env", "rules", "Rules"]) == "rules"
+    assert room(["pisti_env", "Rules"]) == ""
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=MODULES)
+def test_imports_run_downward(source):
+    here = room(module_parts(source))
+    assert here in FLOORS, f"place {here} on a floor (FLOORS in {Path(__file__).name})"
+    for name in imports(source):
+        parts = name.split(".")
+        if parts[0] != "pisti_env" or name == "pisti_env.__version__":  # data, of no floor
+            continue
+        there = room(parts)
+        assert there in FLOORS, f"place {there} on a floor (FLOORS in {Path(__file__).name})"
+        assert FLOORS[there] < FLOORS[here] or there == here or (here, there) in PEERS, (
+            f"{here or 'pisti_env'} (floor {FLOORS[here]}) imports {name} (floor {FLOORS[there]})"
+        )
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=MODULES)
+def test_playing_needs_no_torch(source):
+    tops = {name.split(".")[0] for name in imports(source)}
+    assert not tops & {"torch", "training", "tests"}
+
+
+def test_the_game_knows_no_learning():
+    tops = {name.split(".")[0] for name in imports(PACKAGE / "game.py")}
+    assert not tops & {"gymnasium", "pettingzoo", "random"}
+
+
+def test_the_referee_is_a_second_opinion():
+    assert not any(name.startswith("pisti_env.game") for name in imports(ROOT / "tests/referee.py"))

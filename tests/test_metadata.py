@@ -1,0 +1,56 @@
+"""What the metadata says is so."""
+
+import ast
+import importlib
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import pisti_env
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def names(requirements: list[str]) -> set[str]:
+    return {re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in requirements}
+
+
+def imported_packages(folder: Path) -> set[str]:
+    tops = set()
+    for source in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                tops |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                tops.add(node.module.split(".")[0])
+    return tops - sys.stdlib_module_names - {"pisti_env", "training"}
+
+
+def test_one_version_everywhere():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    cited = re.search(r"^version: (\S+)$", citation, re.MULTILINE)
+    cited_date = re.search(r"^date-released: (\S+)$", citation, re.MULTILINE)
+    newest = re.search(r"^## \[(\d\S*)\] - (\S+)$", changelog, re.MULTILINE)
+    assert cited and cited_date and newest
+    assert pisti_env.__version__ == cited[1] == newest[1]
+    assert cited_date[1] == newest[2]
+
+
+@pytest.mark.parametrize("name", sorted(names(PROJECT["dependencies"])))
+def test_dependencies_import(name):
+    importlib.import_module(name)
+
+
+def test_the_package_imports_what_it_declares():
+    assert imported_packages(ROOT / "pisti_env") == names(PROJECT["dependencies"])
+
+
+def test_training_imports_what_it_declares():
+    core = names(PROJECT["dependencies"])
+    train = names(PROJECT["optional-dependencies"]["train"])
+    assert imported_packages(ROOT / "training") <= core | train

@@ -1,0 +1,98 @@
+"""How much of the network's own speed training reaches, measured side by side."""
+
+import dataclasses
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+import tyro
+from torch import Tensor
+
+from pisti_env.vector import DealBatch
+from training.network import Network
+from training.selfplay import Buffers, Settings, check_settings, decide, generators_of, learn
+
+
+@dataclasses.dataclass(frozen=True)
+class BenchSettings:
+    """What is measured."""
+
+    training: tyro.conf.OmitArgPrefixes[Settings]
+    rounds: int = 10
+    """How often the two are measured, in turns; the medians count."""
+
+
+def bench(settings: Settings, rounds: int) -> None:
+    """Print how fast training is and how fast the network alone, on the same batches."""
+    rules, device = check_settings(settings), torch.device(settings.device)
+    torch.set_num_threads(settings.threads)
+    batch = DealBatch(
+        settings.num_tables,
+        rules,
+        settings.observation,
+        settings.rewards,
+        seed=settings.seed,
+        threads=settings.threads,
+    )
+    network = Network(batch.observations.shape[1], batch.action_masks.shape[1], settings.hidden)
+    network.initialise(torch.Generator().manual_seed(0))
+    network.to(device)
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.0, eps=1e-5, fused=True)
+    buffers = Buffers(batch, device)
+    updates = iter(range(1, 10**9))
+
+    def train() -> None:
+        decks, generator = generators_of(settings.seed, next(updates), device)
+        decisions = decide(network, batch, buffers, settings, decks, generator)
+        learn(network, optimizer, decisions, settings, 0.01, generator)
+
+    rollouts = torch.rand(rules.num_plays, *batch.observations.shape).to(device)
+    everything = rollouts.flatten(0, 1)
+    minibatches = everything.tensor_split(max(1, round(len(everything) / settings.minibatch_size)))
+
+    def network_alone() -> None:
+        with torch.inference_mode():
+            for observations in rollouts:
+                network(observations)
+        for minibatch in list(minibatches) * settings.epochs:
+            logits, values = network(minibatch)
+            optimizer.zero_grad()
+            gradients: tuple[Tensor, ...] = torch.ones_like(logits), torch.ones_like(values)
+            torch.autograd.backward((logits, values), gradients)
+            optimizer.step()
+
+    plays = rules.num_plays * settings.num_tables
+    training, alone = measure_in_turns([train, network_alone], rounds, device)
+    print(f"training       {plays / training:10,.0f} plays/s")
+    print(f"network alone  {plays / alone:10,.0f} plays/s")
+    print(f"ratio          {alone / training:10.1%}")
+
+
+def measure_in_turns(
+    functions: list[Callable[[], None]], rounds: int, device: torch.device
+) -> list[float]:
+    """Return each function's median seconds a call; a first call is not counted."""
+    seconds: list[list[float]] = [[] for _ in functions]
+    for _ in range(rounds + 1):
+        for function, taken in zip(functions, seconds, strict=True):
+            begun = time.perf_counter()
+            function()
+            if device.type == "cuda":
+                torch.cuda.synchronize()
+            taken.append(time.perf_counter() - begun)
+    return [statistics.median(taken[1:]) for taken in seconds]
+
+
+def main() -> None:
+    """Measure as the command line says."""
+    settings = tyro.cli(BenchSettings, prog="python -m training.bench", description=__doc__)
+    try:
+        bench(settings.training, settings.rounds)
+    except ValueError as error:
+        sys.exit(f"training.bench: {error}")
+
+
+if __name__ == "__main__":
+    main()
