@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 from pisti_env import game
 from pisti_env.agents import Agent, load
-from pisti_env.cards import KIND_OF_CARD, NUM_CARDS
+from pisti_env.agents.hosting import ask_each
 from pisti_env.observation import describe
 from pisti_env.rules import Rules, resolve_rules
 from pisti_env.shuffle import check_seed, mix_all
@@ -285,60 +285,17 @@ def play_block(
     sides = rules.sides
     batch = DealBatch(len(decks) * sides, rules, observation="basic", seed=0)
     batch.reset(decks=np.repeat(decks, sides, axis=0), dealers=np.repeat(dealers, sides))
+    cards = np.empty(batch.num_envs, np.int64)
     numbers = np.repeat(numbers, sides)
     seatings = np.tile(np.arange(sides), len(decks))
     for play in range(rules.num_plays):
         to_play = (batch.seats % sides - seatings) % sides  # the entrant at each table
-        batch.step(choose_cards(batch, entrants, to_play, decision_seeds(seed, numbers, play)))
+        ask_each(entrants, batch, to_play, cards, decision_seeds(seed, numbers, play))
+        batch.step(cards)
         on_play(batch.num_envs)
     by_side = batch.final_scores.reshape(len(decks), sides, sides)
     entrant_sides = np.add.outer(np.arange(sides), np.arange(sides)) % sides
     return np.take_along_axis(by_side, entrant_sides[np.newaxis], axis=2)
-
-
-def choose_cards(
-    batch: DealBatch, entrants: Sequence[Agent], to_play: np.ndarray, seeds: np.ndarray
-) -> np.ndarray:
-    """Ask each agent at the tables where its entrants are `to_play` (n,); return the cards (n,)."""
-    cards = np.empty(batch.num_envs, np.int64)
-    for agent in {id(agent): agent for agent in entrants}.values():
-        asked = [number for number, entrant in enumerate(entrants) if entrant is agent]
-        rows = np.flatnonzero(np.isin(to_play, asked))
-        if len(rows):
-            observations, masks = observe(batch, agent.observation, rows)
-            actions = np.asarray(agent.act(observations, masks, seeds[rows]))
-            cards[rows] = find_cards(agent, batch.action_masks[rows], actions, masks.shape[1])
-    return cards
-
-
-def observe(batch: DealBatch, encoding: str, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return observations and masks of the seats to play at the tables `rows` in an encoding."""
-    if encoding == batch.observation:
-        return batch.observations[rows], batch.action_masks[rows]
-    return batch.observe_as(encoding, rows), batch.action_masks_as(encoding, rows)
-
-
-def find_cards(
-    agent: Agent, hands: np.ndarray, actions: np.ndarray, num_actions: int
-) -> np.ndarray:
-    """Return the card of each of `actions` (n,): of a kind, the lowest in the hand, `hands`
-    (n, 52). Raises `ValueError` where there is none."""
-    if actions.shape != (len(hands),) or actions.dtype.kind not in "iu":
-        raise ValueError(
-            f"{type(agent).__name__}.act returned an array of shape {actions.shape} and dtype "
-            f"{actions.dtype}; expected {len(hands)} ints"
-        )
-    if num_actions == NUM_CARDS:
-        cards = actions.clip(0, NUM_CARDS - 1)
-        right = (cards == actions) & (hands[np.arange(len(hands)), cards] != 0)
-    else:
-        fitting = hands & (actions[:, np.newaxis] == KIND_OF_CARD)
-        cards = fitting.argmax(axis=1)
-        right = fitting[np.arange(len(hands)), cards] != 0
-    if not right.all():
-        wrong = actions[int(np.argmin(right))]
-        raise ValueError(f"{type(agent).__name__}.act chose {wrong}, which its mask forbids")
-    return cards
 
 
 # Comparing.

@@ -61,7 +61,7 @@ def make_parser() -> Parser:
     names = ", ".join([*BASELINES, *sorted(shipped_checkpoints())])
     command.add_argument("agents", nargs="+", metavar="AGENT", help=f"{names}, or a checkpoint")
     command.add_argument("--deals", type=int, default=10_000, help="decks (default: %(default)s)")
-    add_rules(command)
+    add_rules(command, default=None, default_text="those of the first policy, else standard")
     command.add_argument("--seed", type=int, default=0, help="of the decks (default: %(default)s)")
     command.add_argument(
         "--sample", action="store_true", help="policies draw a card instead of taking their best"
@@ -91,13 +91,17 @@ def make_parser() -> Parser:
     return parser
 
 
-def add_rules(command: argparse.ArgumentParser) -> None:
+def add_rules(
+    command: argparse.ArgumentParser,
+    default: str | None = "standard",
+    default_text: str = "%(default)s",
+) -> None:
     """Give a command the option --rules."""
     command.add_argument(
         "--rules",
-        default="standard",
+        default=default,
         metavar="RULES",
-        help="a preset, fields, or both: istanbul,players=4 (default: %(default)s)",
+        help=f"a preset, fields, or both: istanbul,players=4 (default: {default_text})",
     )
 
 
@@ -106,9 +110,11 @@ def add_rules(command: argparse.ArgumentParser) -> None:
 
 def evaluate(options: argparse.Namespace) -> None:
     """Measure agents; print the results and perhaps write them."""
-    rules = parse_rules(options.rules)
+    rules = None if options.rules is None else parse_rules(options.rules)
     if options.json is not None:
         check_can_write(options.json)
+    if rules is None:
+        rules = rules_of_first_policy(options)
     agents = [load_agent(name, rules, options) for name in options.agents]
     notes = [warning for warning in map(warning_of, agents) if warning]
     for note in notes:
@@ -129,7 +135,13 @@ def evaluate(options: argparse.Namespace) -> None:
         print(f"\nwritten to {options.json}")
 
 
-def load_agent(name: str, rules: Rules, options: argparse.Namespace) -> Agent:
+def rules_of_first_policy(options: argparse.Namespace) -> Rules:
+    """Return the rules that the first policy was trained under, else the standard game."""
+    policies = [name for name in options.agents if name not in BASELINES]
+    return load_agent(policies[0], None, options).rules if policies else Rules()
+
+
+def load_agent(name: str, rules: Rules | None, options: argparse.Namespace) -> Agent:
     """Return an agent; a policy that was made for other rules is refused with --strict."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # it is in `agent.warning` too

@@ -50,7 +50,7 @@ class Agent(Protocol):
 
 def load(
     name: str | Path,
-    rules: Rules | str | Mapping[str, Any] | None = "standard",
+    rules: Rules | str | Mapping[str, Any] | None = None,
     seed: int = 0,
     sample: bool | None = None,
     device: str = "cpu",
@@ -58,7 +58,7 @@ def load(
     """Return an agent: "random", "greedy", "counting", a checkpoint's path, or the name of a policy
     that comes with the package.
 
-    `rules` are those that it is to play; with None, a policy's own, or the standard game.
+    `rules` are those that it is to play; by default a policy's own, or the standard game.
     `sample=True` draws from a policy, False and None take its best card; `seed` is for what it
     draws when it is given no seeds. Agents play on the CPU, the only `device` there is so far.
 
