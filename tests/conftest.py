@@ -10,6 +10,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -39,3 +41,13 @@ os.environ["NUMBA_CACHE_DIR"] = str(cache_folder())
 
 # Test processes run side by side; more threads in each would only get in each other's way.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def everything_is_compiled():
+    """No test is the one that waits for the compiler, and is told so."""
+    from pisti_env import tables
+    from pisti_env.agents import baselines
+
+    tables.warm_up()
+    baselines.warm_up()

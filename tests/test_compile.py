@@ -13,6 +13,8 @@ import pytest
 
 from pisti_env.compile import announce_compilation
 
+pytestmark = pytest.mark.compiled  # in one run; these set for themselves how they are compiled
+
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 

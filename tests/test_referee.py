@@ -29,7 +29,7 @@ INTERPRETED = bool(numba.config.DISABLE_JIT)
 CASES = 16  # so that the work can be spread
 DEALS = 400 if INTERPRETED else 20_800
 MATCHES = 16 if INTERPRETED else 640
-DEALS_PER_TABLE = 20  # deals played under the same rules
+DEALS_PER_TABLE = 5 if INTERPRETED else 20  # deals played under the same rules
 MOST_DEALS = 40  # of a match: then it is left unfinished
 
 
@@ -150,10 +150,10 @@ class Comparison:
 
 
 def compare_episodes(case, episodes, with_target):
-    """Random rules, a few episodes under each; returns how many deals were compared."""
+    """So many episodes, a few each under random rules. What is compared raises if it differs."""
     rng = random.Random(f"{case} {with_target}")
-    deals = done = 0
-    while done < episodes:
+    compared = 0
+    while compared < episodes:
         fields = random_rules(rng)
         fields.pop("target", None)
         if with_target:
@@ -161,21 +161,18 @@ def compare_episodes(case, episodes, with_target):
         reward = rng.choice(["difference", "terminal", "win"])
         table = Comparison(fields, reward, seed=rng.randrange(2**31))
         for number_at_table in range(4 if with_target else DEALS_PER_TABLE):
-            deals += table.episode(everything=number_at_table == 0)
-            done += 1
-    return deals
+            deals = table.episode(everything=number_at_table == 0)
+            compared += deals > 0  # 0: a deck that both refuse
 
 
 @pytest.mark.parametrize("case", range(CASES))
 def test_random_deals(case):
-    # The rest of the decks are refused by both: they have no card to turn up.
-    assert compare_episodes(case, DEALS // CASES, with_target=False) > 0.96 * DEALS // CASES
+    compare_episodes(case, DEALS // CASES, with_target=False)
 
 
 @pytest.mark.parametrize("case", range(CASES))
 def test_random_matches(case):
-    matches = MATCHES // CASES
-    assert compare_episodes(case, matches, with_target=True) > matches
+    compare_episodes(case, MATCHES // CASES, with_target=True)
 
 
 @pytest.mark.parametrize("reward", ["difference", "terminal", "win"])
@@ -184,9 +181,11 @@ def test_default_rules(players, reward):
     table = Comparison({"players": players}, reward, seed=players)
     for _ in range(2 if INTERPRETED else 20):
         table.episode(everything=True)
-    # Starting near the target, so that deals after the first are compared too.
-    table = Comparison({"players": players, "target": 31}, reward, seed=players)
-    assert sum(table.episode(everything=True) for _ in range(2 if INTERPRETED else 6)) > 2
+    # Matches that start anywhere below the target, so that later deals are compared too.
+    table = Comparison({"players": players, "target": 101}, reward, seed=players)
+    deals = 0
+    while deals < (3 if INTERPRETED else 12):
+        deals += table.episode(everything=True)
 
 
 def test_both_know_the_same_fields_and_defaults():

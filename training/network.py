@@ -25,23 +25,24 @@ class Network(nn.Module):
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the weights: orthogonal; the policy's near 0, so that at first it plays anything."""
-        for layer in self.hidden:
+        for layer in self.layers():
             nn.init.orthogonal_(layer.weight, 2**0.5, generator)
-        for rows, gain in ((slice(-1), 0.01), (slice(-1, None), 1.0)):
-            with torch.no_grad():
-                self.head.weight[rows] = nn.init.orthogonal_(
-                    self.head.weight[rows].clone(), gain, generator
-                )
-        for layer in (*self.hidden, self.head):
             nn.init.zeros_(layer.bias)
+        policy, value = self.head.weight.data[:-1], self.head.weight.data[-1:]
+        nn.init.orthogonal_(policy, 0.01, generator)
+        nn.init.orthogonal_(value, 1.0, generator)
+
+    def layers(self) -> list[nn.Linear]:
+        """Return every layer, the head last."""
+        return [*(layer for layer in self.hidden if isinstance(layer, nn.Linear)), self.head]
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits (n, a), of illegal actions too, and values (n,) for observations (n, d)."""
         hidden = observations
         for layer in self.hidden:
             hidden = torch.relu_(layer(hidden))
-        outputs = self.head(hidden)
-        return outputs[:, :-1], outputs[:, -1]
+        logits, values = self.head(hidden).split((self.head.out_features - 1, 1), dim=1)
+        return logits, values[:, 0]
 
 
 # The next three avoid what is slow in PyTorch on a CPU: softmax along a short last dimension, and

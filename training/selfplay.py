@@ -36,14 +36,17 @@ from torch import Tensor
 from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
+from pisti_env.agents import Agent, load
 from pisti_env.agents.checkpoint import (
     HEADER_KEY,
     Checkpoint,
     layout_of,
     pack,
+    read_checkpoint,
     write_checkpoint,
     write_file,
 )
+from pisti_env.agents.hosting import Pool, ask_each
 from pisti_env.agents.policy import PolicyAgent
 from pisti_env.arena import evaluate, revision
 from pisti_env.observation import check_encoding
@@ -54,6 +57,7 @@ from pisti_env.vector import DealBatch
 from training.network import Network, draw, entropy_of, masked_log_probs
 
 DEFAULT_MINUTES = 5.0
+SNAPSHOTS = "snapshots"
 MEASURING_SEED = 1  # 0 is what published figures are measured with
 POLICY, STATE, SETTINGS, VERSIONS = (
     "policy.safetensors",
@@ -130,6 +134,18 @@ class Settings:
     """How fast an advantage stops looking ahead, in decisions of the same seat; 1: never."""
     reward_scale: float = 0.1
     """What a point counts for the network."""
+    pool_share: float = 0.0
+    """Share of the tables where the other sides are played by agents of a pool, not the policy."""
+    pool_baselines: tuple[str, ...] = ("counting",)
+    """Agents of the pool that stay: names as for pisti evaluate."""
+    pool_baseline_share: float = 0.5
+    """Share of the pool's tables that they play at; at the rest play snapshots of the policy."""
+    pool_partner_share: float = 0.25
+    """Share of the pool's tables where, if there are partners, the policy's is of the pool too."""
+    pool_size: int = 8
+    """How many snapshots there are, the newest ones."""
+    snapshot_every: int = 50
+    """Updates between snapshots."""
     evaluate_every: int = 25
     """Updates between measurements against counting; 0: never."""
     evaluation_decks: int = 500
@@ -146,7 +162,9 @@ def check_settings(settings: Settings) -> Rules:
             value = getattr(settings, name)
             raise ValueError(f"{name.replace('_', '-')} is {value!r}; expected {expected}")
 
-    for name in ("threads", "num_tables", "minibatch_size", "epochs"):
+    for name in (
+        "threads", "num_tables", "minibatch_size", "epochs", "pool_size", "snapshot_every",
+    ):  # fmt: skip
         check(name, getattr(settings, name) >= 1, "an int of 1 or more")
     for name in ("evaluate_every", "evaluation_decks"):
         check(name, getattr(settings, name) >= 0, "an int of 0 or more")
@@ -157,6 +175,13 @@ def check_settings(settings: Settings) -> Rules:
         check(name, 0 <= getattr(settings, name) < math.inf, "a number of 0 or more")
     for name in ("clip", "max_grad_norm", "reward_scale"):
         check(name, 0 < getattr(settings, name) < math.inf, "a number above 0")
+    for name in ("pool_share", "pool_baseline_share", "pool_partner_share"):
+        check(name, 0 <= getattr(settings, name) <= 1, "a number from 0 to 1")
+    check(
+        "pool_baselines",
+        bool(settings.pool_baselines) or settings.pool_baseline_share == 0,
+        "an agent, or a pool-baseline-share of 0",
+    )
     check("gae_lambda", 0 <= settings.gae_lambda <= 1, "a number from 0 to 1")
     check("hidden", min(settings.hidden, default=0) >= 1, "one or more ints above 0")
     check("rewards", settings.rewards in REWARDS, f"one of {', '.join(REWARDS)}")
@@ -201,6 +226,7 @@ class Buffers:
             "actions": torch.zeros(shape, dtype=torch.int64, device=device),
             "log_probs": torch.zeros(shape, device=device),
             "values": torch.zeros(shape, device=device),
+            "learns": torch.zeros(shape, dtype=torch.bool, device=device),
         }
         self.earned: Tensor | None = None
         self.goes_on: Tensor | None = None
@@ -212,15 +238,74 @@ class Buffers:
             buffer[: self.carried] = buffer[-self.carried :].roll(-1, dims=0)
 
 
+class Opponents:
+    """Who plays where the policy does not: baselines, and snapshots of the policy's own past.
+
+    Snapshots lie in the run's folder, so that a resumed run has the same.
+    """
+
+    def __init__(self, settings: Settings, rules: Rules, folder: Path, update: int):
+        self._settings = settings
+        self._folder = folder / SNAPSHOTS
+        self._folder.mkdir(exist_ok=True)
+        self._baselines = [load(name, rules) for name in settings.pool_baselines]
+        self._snapshots: dict[int, PolicyAgent] = {}
+        for path in sorted(self._folder.glob("*.safetensors")):
+            if int(path.stem) < update:
+                self._take_up(int(path.stem), read_checkpoint(path))
+
+    def add(self, update: int, checkpoint: Checkpoint) -> None:
+        """Make a snapshot of the policy as it is before an update."""
+        write_checkpoint(self._folder / f"{update:08}.safetensors", checkpoint)
+        self._take_up(update, checkpoint)
+
+    def _take_up(self, update: int, checkpoint: Checkpoint) -> None:
+        self._snapshots[update] = PolicyAgent(checkpoint, sample=True)
+        for old in sorted(self._snapshots)[: -self._settings.pool_size]:
+            del self._snapshots[old]
+
+    def seat(self, batch: DealBatch, generator: torch.Generator) -> tuple[Pool, np.ndarray]:
+        """Draw who plays each seat for a deal: numbers (n, players) of agents of the pool, -1 where
+        the policy plays. On the first tables it plays one side, or with partners one seat of it."""
+        settings, rules = self._settings, batch.rules
+        share = settings.pool_baseline_share
+        weights: dict[Agent, float] = {}
+        weights |= {agent: share / len(self._baselines) for agent in self._baselines}
+        weights |= {agent: (1 - share) / len(self._snapshots) for agent in self._snapshots.values()}
+        pool = Pool(weights)
+        tables = round(settings.pool_share * batch.num_envs)
+        drawn = torch.rand(3, tables, generator=generator, device=generator.device).cpu().numpy()
+        agents = pool.draw(drawn[0])[:, np.newaxis]
+        own_side = (drawn[1] * rules.sides).astype(np.int64)[:, np.newaxis]
+        seats = np.arange(rules.players)
+        others = seats % rules.sides != own_side
+        if rules.pairs:
+            partners = (seats >= rules.sides) & (drawn[2] < settings.pool_partner_share)[:, None]
+            others |= partners
+        who = np.full((batch.num_envs, rules.players), -1)
+        who[:tables] = np.where(others, agents, -1)
+        return pool, who
+
+
 @torch.inference_mode()
 def play_deal(
-    network: Network, batch: DealBatch, buffers: Buffers, uniform: Tensor
+    network: Network,
+    batch: DealBatch,
+    buffers: Buffers,
+    generator: torch.Generator,
+    opponents: Opponents | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Play one deal at every table, and fill the buffers after what they carry.
 
     Returns every side's rewards (plays, n, sides), the side (players, n) of the seat at each
-    position, and whether the match goes on (n,). `uniform` (plays, n) is what actions are drawn by.
+    position, and whether the match goes on (n,).
     """
+    shape = (batch.rules.num_plays, batch.num_envs)
+    uniform = torch.rand(shape, generator=generator, device=generator.device)
+    if opponents is not None:
+        pool, who = opponents.seat(batch, generator)
+        seeds = torch.randint(2**62, shape, generator=generator, device=generator.device)
+    tables = np.arange(batch.num_envs)
     to = buffers.plays
     rewards: list[Tensor] = []
     sides: list[Tensor] = []
@@ -236,7 +321,15 @@ def play_deal(
         to["actions"][play] = actions
         to["log_probs"][play] = log_probs.gather(1, actions[:, None])[:, 0]
         to["values"][play] = values
-        reward, ended = batch.step(actions.cpu().numpy())
+        chosen = actions.cpu().numpy()
+        if opponents is None:
+            to["learns"][play] = True
+        else:
+            agents = who[tables, batch.seats]
+            to["learns"][play] = torch.from_numpy(agents < 0)
+            decision = play - buffers.carried
+            ask_each(pool.agents, batch, agents, chosen, seeds[decision].cpu().numpy())
+        reward, ended = batch.step(chosen)
         rewards.append(torch.from_numpy(reward))
     goes_on = torch.from_numpy((~ended).astype(np.float32))
     device = uniform.device
@@ -286,6 +379,7 @@ def decide(
     settings: Settings,
     decks: int,
     generator: torch.Generator,
+    opponents: Opponents | None = None,
 ) -> dict[str, Tensor]:
     """Play a deal at every table; return its decisions, (m, …), with advantages and returns."""
     players, matches = buffers.players, batch.rules.target is not None
@@ -293,9 +387,7 @@ def decide(
         batch.reset(seed=decks)  # so a resumed run needs nothing of the tables
     elif buffers.earned is not None:
         buffers.carry()
-    shape = (batch.rules.num_plays, batch.num_envs)
-    uniform = torch.rand(shape, generator=generator, device=generator.device)
-    rewards, sides, goes_on = play_deal(network, batch, buffers, uniform)
+    rewards, sides, goes_on = play_deal(network, batch, buffers, generator, opponents)
     since, before = seat_rewards(rewards * settings.reward_scale, sides)
     values = buffers.plays["values"].view(-1, players, batch.num_envs)
     first, has_next = 0, since.new_ones(len(since), 1, batch.num_envs)
@@ -316,8 +408,14 @@ def decide(
     returns = advantages + values[:-1]
     plays = slice(first * players, (first + len(since)) * players)
     decisions = {name: buffer[plays].flatten(0, 1) for name, buffer in buffers.plays.items()}
-    advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
-    return {**decisions, "advantages": advantages.flatten(), "returns": returns.flatten()}
+    decisions |= {"advantages": advantages.flatten(), "returns": returns.flatten()}
+    learns = decisions.pop("learns")
+    if opponents is not None:
+        rows = learns.nonzero()[:, 0]
+        decisions = {name: tensor.index_select(0, rows) for name, tensor in decisions.items()}
+    advantages = decisions["advantages"]
+    decisions["advantages"] = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+    return decisions
 
 
 # Learning.
@@ -382,9 +480,10 @@ def checkpoint_of(
     def array(tensor: Tensor) -> np.ndarray:
         return tensor.detach().cpu().numpy().copy()
 
-    head = network.head
-    weights = [*(array(layer.weight) for layer in network.hidden), array(head.weight[:-1])]
-    biases = [*(array(layer.bias) for layer in network.hidden), array(head.bias[:-1])]
+    weights = [array(layer.weight) for layer in network.layers()]
+    biases = [array(layer.bias) for layer in network.layers()]
+    value = weights[-1][-1:], biases[-1][-1:]
+    weights[-1], biases[-1] = weights[-1][:-1], biases[-1][:-1]
     folders = ("run", "resume")  # of the machine, not of the policy
     training = {n: v for n, v in dataclasses.asdict(settings).items() if n not in folders}
     training |= {name: done[name] for name in ("update", "plays", "seconds")}
@@ -396,7 +495,7 @@ def checkpoint_of(
         activation="relu",
         weights=weights,
         biases=biases,
-        value=(array(head.weight[-1:]), array(head.bias[-1:])),
+        value=value,
         metadata={
             "training": {
                 **training,
@@ -518,7 +617,8 @@ def read_settings(folder: Path) -> Settings:
     path = folder / SETTINGS
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        return Settings(**{**stored, "hidden": tuple(stored["hidden"]), "run": folder})
+        stored |= {name: tuple(stored[name]) for name in ("hidden", "pool_baselines")}
+        return Settings(**{**stored, "run": folder})
     except FileNotFoundError:
         raise ValueError(f"run {folder} has no {SETTINGS}, so there is nothing to resume") from None
     except (ValueError, TypeError, KeyError) as error:
@@ -621,6 +721,9 @@ def train(settings: Settings, rules: Rules, folder: Path, caught: list[int]) -> 
     if (folder / STATE).exists():
         done = load_state(folder, network, optimizer, buffers, batch)
     done["revision"] = revision()
+    opponents = None
+    if settings.pool_share > 0:
+        opponents = Opponents(settings, rules, folder, done["update"])
 
     def save() -> float:
         write_checkpoint(folder / POLICY, checkpoint_of(network, rules, settings, done))
@@ -642,7 +745,9 @@ def train(settings: Settings, rules: Rules, folder: Path, caught: list[int]) -> 
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate
             decks, generator = generators_of(settings.seed, done["update"] + 1, device)
-            decisions = decide(network, batch, buffers, settings, decks, generator)
+            if opponents is not None and done["update"] % settings.snapshot_every == 0:
+                opponents.add(done["update"], checkpoint_of(network, rules, settings, done))
+            decisions = decide(network, batch, buffers, settings, decks, generator, opponents)
             figures = learn(network, optimizer, decisions, settings, entropy_coef, generator)
 
             done["update"] += 1
