@@ -358,9 +358,15 @@ def rows_of(folder):
     return [{name: text for name, text in row.items() if name not in clock} for row in rows]
 
 
-@pytest.mark.parametrize("rules", ["standard", "players=3,target=40"])
-def test_stopped_and_resumed_equals_not_stopped(tmp_path, rules):
-    settings = dataclasses.replace(TINY, rules=rules)
+POOL = {"pool_share": 0.5, "pool_size": 2, "snapshot_every": 2}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"rules": "players=3,target=40"}, POOL, {**POOL, "rules": "players=4,target=40"}],
+)
+def test_stopped_and_resumed_equals_not_stopped(tmp_path, changes):
+    settings = dataclasses.replace(TINY, **changes)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert run_for(settings, whole)["update"] == 6
     assert run_for(settings, parts, updates=2)["update"] == 2

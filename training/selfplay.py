@@ -460,7 +460,9 @@ def learn(
                 clipped = ((ratio - 1).abs() > settings.clip).float().mean()
                 figures.append(torch.stack([policy_loss, value_loss, entropy, approx_kl, clipped]))
     names = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction")
-    return dict(zip(names, torch.stack(figures).mean(0).tolist(), strict=True))
+    means = dict(zip(names, torch.stack(figures).mean(0).tolist(), strict=True))
+    returns, unexplained = decisions["returns"], decisions["returns"] - decisions["values"]
+    return {**means, "explained_variance": 1 - (unexplained.var() / returns.var()).item()}
 
 
 def generators_of(seed: int, update: int, device: torch.device) -> tuple[int, torch.Generator]:

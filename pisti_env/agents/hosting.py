@@ -81,7 +81,8 @@ class Pool:
                 f"pool has {len(self.agents)} agents with weights {weights}; expected at least one "
                 "agent with a weight above 0"
             )
-        self._reached = np.cumsum(weights) / sum(weights)
+        reached = np.cumsum(weights)
+        self._reached = reached / reached[-1]
 
     def draw(self, uniform: np.ndarray) -> np.ndarray:
         """Return the number of an agent for each uniform number (n,) in [0, 1)."""
