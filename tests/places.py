@@ -200,6 +200,15 @@ KNOWN_PLACES = (
 )
 
 
+def jacks_first(deck, places):
+    """Put jacks at these places of a deck of texts, as far as there are any."""
+    others = [at for at, card in enumerate(deck) if card[0] == "J" and at not in places]
+    for place in places:
+        if deck[place][0] != "J" and others:
+            at = others.pop()
+            deck[place], deck[at] = deck[at], deck[place]
+
+
 def random_table(rng, deals=1, fields=None, **kwargs):
     """A raw environment under random (or the given) rules with a deal begun, and its `Places`.
 
@@ -210,8 +219,9 @@ def random_table(rng, deals=1, fields=None, **kwargs):
         fields = given or (random_rules(rng) if rng.random() < 0.7 else rng.choice(KNOWN_PLACES))
         rules = Rules(**fields)
         deck = random_deck(complete(fields), rng)
-        if rules.starter_jack != "pile" and rng.random() < 0.8:
-            deck[deck.index("JC")], deck[3] = deck[3], "JC"
+        if rng.random() < (0.3 if rules.starter_jack == "pile" else 0.8):
+            turned_next = 2 if rules.starter_jack == "pile" else 4
+            jacks_first(deck, [3, turned_next][: rng.choice([1, 2])])
         options = {"deck": numbers(deck), "dealer": rng.randrange(rules.players)}
         if rules.target is not None and rng.random() < 0.7:
             options["scores"] = random_scores(complete(fields), rng)

@@ -69,6 +69,7 @@ class TestPettingZoo:
         parallel_api_test(turn_based_aec_to_parallel(env), num_cycles=300)
 
 
+@pytest.mark.skipif(not hasattr(pettingzoo, "make"), reason="the registry is new in 1.27")
 def test_registration():
     env = pettingzoo.make("aec", "pisti/pisti-v0", players=3, target=101, mask_in="info")
     env.reset(seed=1)
