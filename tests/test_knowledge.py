@@ -90,7 +90,7 @@ def test_a_seat_cannot_tell_a_deal_from_its_twin(case):
                 twins += 1
                 different += twin.state().tobytes() != env.state().tobytes()
     # Small packs leave little to deal anew.
-    assert different > 0.6 * twins
+    assert different > (0.2 if INTERPRETED else 0.6) * twins
 
 
 @pytest.mark.parametrize("players", [2, 3, 4, 5, 6])

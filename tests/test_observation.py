@@ -110,7 +110,7 @@ def test_basic_holds_nothing_else():
 @pytest.mark.parametrize("case", range(4))
 def test_basic_counts_the_jacks_that_the_seat_has_seen(case):
     rng = seeded("basic", case)
-    for env, places in random_moments(rng, 2 if INTERPRETED else 30, 3):
+    for env, places in random_moments(rng, 10 if INTERPRETED else 30, 3):
         seat = rng.randrange(env.rules.players)
         observation = env.observe_as(f"player_{seat}", "basic")["observation"]
         pieces = decode(observation, pisti_v0.describe("basic", env.rules), env.rules)

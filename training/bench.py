@@ -34,7 +34,6 @@ def bench(settings: Settings, rounds: int) -> None:
         settings.observation,
         settings.rewards,
         seed=settings.seed,
-        threads=settings.threads,
     )
     network = Network(batch.observations.shape[1], batch.action_masks.shape[1], settings.hidden)
     network.initialise(torch.Generator().manual_seed(0))

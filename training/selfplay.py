@@ -103,7 +103,7 @@ class Settings:
     device: str = "cpu"
     """Where the network is: cpu, cuda, …"""
     threads: int = 2
-    """Threads of the network and of the tables."""
+    """Threads of the network."""
     observation: str = "kinds"
     """Encoding of what a seat sees."""
     rewards: str = "difference"
@@ -711,7 +711,6 @@ def train(settings: Settings, rules: Rules, folder: Path, caught: list[int]) -> 
         settings.observation,
         settings.rewards,
         seed=decks,
-        threads=settings.threads,
     )
     network = Network(batch.observations.shape[1], batch.action_masks.shape[1], settings.hidden)
     network.initialise(generator)
