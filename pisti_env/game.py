@@ -411,6 +411,7 @@ def sweep(game, rules):
         for place in range(game.stock_start, rules.deck_size):
             game.captured[side] += 1
             game.public_points[side] += rules.card_points[game.deck[place]]
+        game.stock_start = rules.deck_size
     if game.starters_down:
         game.starters_taker = seat
     clear_pile(game)

@@ -119,8 +119,8 @@ PIECES = (
     Piece("stock_size", "cards in the stock", "deck", _one, _deck),
     Piece("captured", "cards captured by each side", "deck", _sides, _deck),
     Piece("public_points", "public points of each side", "max_deal_points", _sides, _points),
-    Piece("pistis", "pişti by equal rank, of each side", "plays / 2", _sides, _pistis),
-    Piece("jack_pistis", "pişti of jack on jack, of each side", "plays / 2", _sides, _pistis),
+    Piece("pistis", "pişti by equal rank, of each side", "plays // 2", _sides, _pistis),
+    Piece("jack_pistis", "pişti of jack on jack, of each side", "plays // 2", _sides, _pistis),
     Piece("last_capturer", "who captured last, one-hot, all 0 for nobody", "1", _players, _one),
     Piece("dealer", "who dealt, one-hot", "1", _players, _one),
     Piece("packet", "number of the packet, from 1", "packets", _one, lambda r, c: r.num_packets),
@@ -553,10 +553,7 @@ def write_counts(game, rules, starts, me, row):
         row[starts[PILE_SIZE]] = size
     if starts[STOCK_SIZE] < 0:
         return
-    if game.scored:
-        row[starts[STOCK_SIZE]] = 0
-    else:
-        row[starts[STOCK_SIZE]] = rules.deck_size - game.stock_start
+    row[starts[STOCK_SIZE]] = rules.deck_size - game.stock_start
     for seat in range(rules.players):
         row[starts[HAND_SIZES] + relative(seat, me, rules.players)] = game.hand_sizes[seat]
     own_side = me % rules.sides
@@ -601,9 +598,8 @@ def write_hidden(game, rules, starts, classes, num_classes, row):
             row[starts[HANDS] + seat * num_classes + classes[game.hands[seat, held]]] += 1
     for place in range(FACE_DOWN):
         row[starts[STARTERS] + classes[game.deck[place]]] += 1
-    if not game.scored:
-        for place in range(game.stock_start, rules.deck_size):
-            row[starts[STOCK] + place - NUM_STARTERS] = classes[game.deck[place]] + 1
+    for place in range(game.stock_start, rules.deck_size):
+        row[starts[STOCK] + place - NUM_STARTERS] = classes[game.deck[place]] + 1
     for side in range(rules.sides):
         row[starts[POINTS] + side] = game.public_points[side]
     if game.starters_taker != NOBODY and not game.scored:

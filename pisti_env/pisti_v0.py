@@ -85,8 +85,8 @@ card points, the majority, and the dearest pişti in every second play).
 | 328 | `stock_size` | cards in the stock | deck |
 | 329-330 | `captured` | cards captured by each side | deck |
 | 331-332 | `public_points` | public points of each side | max_deal_points |
-| 333-334 | `pistis` | pişti by equal rank, of each side | plays / 2 |
-| 335-336 | `jack_pistis` | pişti of jack on jack, of each side | plays / 2 |
+| 333-334 | `pistis` | pişti by equal rank, of each side | plays // 2 |
+| 335-336 | `jack_pistis` | pişti of jack on jack, of each side | plays // 2 |
 | 337-338 | `last_capturer` | who captured last, one-hot, all 0 for nobody | 1 |
 | 339-340 | `dealer` | who dealt, one-hot | 1 |
 | 341 | `packet` | number of the packet, from 1 | packets |

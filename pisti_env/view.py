@@ -83,14 +83,12 @@ def make_view(
         pile.insert(0, int(deck[STARTER]))
     knows = np.zeros(1, np.bool_)
     find_knowing(games, table_rules(rules), np.array([NOBODY if seat is None else seat]), knows)
-    leftovers = rules.num_leftovers if rules.leftovers == "burn" else 0
-    stock = leftovers if number("scored") else rules.deck_size - number("stock_start")
     bottom_card, last_capturer, to_play = map(number, ("bottom_card", "last_capturer", "to_play"))
     return View(
         hand=None if seat is None else tuple(hand_of(games, seat)),
         pile=tuple(pile),
         pile_size=len(pile) + FACE_DOWN * starters_down,
-        stock_size=stock,
+        stock_size=rules.deck_size - number("stock_start"),
         hand_sizes=tuple(games["hand_sizes"][0, : rules.players].tolist()),
         captured=per_side("captured"),
         public_points=per_side("public_points"),

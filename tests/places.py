@@ -272,7 +272,7 @@ def unit(scale, rules, classes):
         "deck": rules.deck_size,
         "packets": rules.num_packets,
         "jacks": rules.num_packs * rules.copies,
-        "plays / 2": max(1, rules.num_plays // 2),
+        "plays // 2": max(1, rules.num_plays // 2),
         "max_deal_points": max(1, rules.max_deal_points),
         "target + max_deal_points": max(1, (rules.target or 0) + rules.max_deal_points),
         "itself + max_deal_points": max(1, (rules.target or 0) + rules.max_deal_points),
