@@ -13,7 +13,9 @@ SETUP := $(VENV)/set-up
 TORCH := torch==2.13.0
 
 MINUTES ?= 5
-RUN ?= runs/first
+ifndef RUN
+RUN := runs/$(shell date +%Y%m%d-%H%M%S)
+endif
 WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4
 
@@ -21,11 +23,12 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4
 .PHONY: help setup train test test-interpreted test-bounds test-lowest lint format clean
 
 help:
-	@echo 'make train             set up, play against itself for MINUTES=$(MINUTES), measure the policy'
+	@echo 'make train             set up, play against itself for MINUTES=$(MINUTES), measure the policy;'
+	@echo '                       RUN=FOLDER for the run, a new one named by the time without it'
 	@echo 'make test              set up, run all tests'
 	@echo 'make test-interpreted  the same rules as plain Python, without what needs compiled speed'
 	@echo 'make test-bounds       compiled with bounds checks'
-	@echo 'make test-lowest       with the lowest versions that pyproject.toml allows'
+	@echo 'make test-lowest       with the lowest allowed versions of what the library itself needs'
 	@echo 'make lint              ruff and mypy'
 	@echo 'make format            let ruff rewrite what it can'
 	@echo 'make clean             remove .venv, caches and builds; runs/ stays'
@@ -54,6 +57,8 @@ test-bounds: $(SETUP)
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.pytest_cache/numba-bounds \
 		$(PYTEST) -m 'not learning'
 
+# NumPy, Numba, Gymnasium and the like at their lowest; what only training and tests need is as new as
+# in `make test`.
 test-lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet '$(TORCH)'

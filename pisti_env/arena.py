@@ -20,7 +20,7 @@ import hashlib
 import itertools
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,15 @@ from tqdm import tqdm
 
 from pisti_env import game
 from pisti_env.agents import Agent, load
+from pisti_env.agents.checkpoint import check_fit
 from pisti_env.agents.hosting import ask_each
-from pisti_env.observation import describe
-from pisti_env.rules import Rules, resolve_rules
-from pisti_env.shuffle import check_seed, mix_all
+from pisti_env.rules import Rules, RulesLike, resolve_rules
+from pisti_env.shuffle import check_seed, draw_numbers
 from pisti_env.tables import Tables, is_int, warm_up
 from pisti_env.vector import DealBatch
 
 BLOCK = 500  # decks
+MAX_DECKS = 10**7  # all lie in memory at once, some hundred bytes each
 DEFAULT_TARGET = 151  # of the matches whose chances are told, where the rules name none
 
 # Powers of two, so that the share of matches won is an exact number and A against B is exactly one
@@ -82,9 +83,12 @@ class Evaluation:
     """Sixteen hex digits of the decks and dealers."""
     revision: str
     results: tuple[Result, ...]
+    notes: tuple[str, ...] = ()
+    """A line for each agent that was made for other rules than these."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
+        notes = {"notes": list(self.notes)} if self.notes else {}
         return {
             "agents": list(self.agents),
             "rules": self.rules.to_dict(),
@@ -94,6 +98,7 @@ class Evaluation:
             "deck_hash": self.deck_hash,
             "revision": self.revision,
             "results": [dataclasses.asdict(result) for result in self.results],
+            **notes,
         }
 
     def __str__(self) -> str:
@@ -116,11 +121,11 @@ class Evaluation:
 def _row(result: Result) -> tuple[str, ...]:
     """Return a result as the cells of a table."""
     played = result.wins + result.draws + result.losses
-    points = match = match_interval = "-"
+    points = match_cell = match_interval = "-"
     if result.low is not None and result.high is not None:
         points = f"{result.low:+.2f} to {result.high:+.2f}"
     if result.match_win is not None:
-        match = f"{result.match_win:.1%}"
+        match_cell = f"{result.match_win:.1%}"
     if result.match_win_low is not None and result.match_win_high is not None:
         match_interval = f"{result.match_win_low:.1%} to {result.match_win_high:.1%}"
     return (
@@ -128,19 +133,20 @@ def _row(result: Result) -> tuple[str, ...]:
         f"{result.mean:+.2f}",
         points,
         *(f"{count / played:.1%}" for count in (result.wins, result.draws, result.losses)),
-        match,
+        match_cell,
         match_interval,
     )
 
 
 def evaluate(
     agents: Sequence[Agent | str | Path],
-    rules: Rules | str | Mapping[str, Any] = "standard",
+    rules: RulesLike = "standard",
     deals: int = 10_000,
     seed: int = 0,
     names: Sequence[str] | None = None,
     sample: bool | None = None,
     match: bool = True,
+    strict: bool = False,
     progress: bool = False,
 ) -> Evaluation:
     """Play `deals` decks, each in all seatings, and compare the agents.
@@ -151,22 +157,28 @@ def evaluate(
     `agents` are agents, or names for `load`, which gets `seed` and `sample`; `names` is what to
     call them. With a target the deals are first deals of a match. `match=False` leaves out the
     chances to win a match, whose deals are drawn again and again from those played, to the rules'
-    target or 151. `progress` shows a bar on stderr if it takes over two seconds.
+    target or 151. An agent that was made for other rules, but can play these, is noted; `strict`
+    refuses it. `progress` shows a bar on stderr if it takes over two seconds.
 
     Raises `ValueError` for what is wrong: rules, agents, deals, seed, or an agent's illegal card.
     """
     rules = resolve_rules(rules)
     check_seed(seed)
-    if not is_int(deals) or deals < 1:
-        raise ValueError(f"deals is {deals!r}; expected an int of 1 or more")
+    if not is_int(deals) or not 1 <= deals <= MAX_DECKS:
+        raise ValueError(f"deals is {deals!r}; expected an int from 1 to {MAX_DECKS}")
     if len(agents) < 2:
         raise ValueError(f"agents are {len(agents)}; expected two or more to compare")
     names = tuple(_name(agent) for agent in agents) if names is None else tuple(names)
     if len(names) != len(agents):
         raise ValueError(f"names are {len(names)}; expected one for each of {len(agents)} agents")
-    players = [load(a, rules, seed, sample) if isinstance(a, (str, Path)) else a for a in agents]
-    for name, player in zip(names, players, strict=True):
-        check_fit(name, player, rules)
+    players = [
+        load(agent, rules, seed, sample, strict=strict) if isinstance(agent, (str, Path)) else agent
+        for agent in agents
+    ]
+    fits = [
+        check_fit(name, player.rules, rules, player.observation, strict)
+        for name, player in zip(names, players, strict=True)
+    ]
     decks, dealers = draw_decks(rules, seed, deals)
     lineups = list(find_lineups(len(players), rules.sides))
     results: list[Result] = []
@@ -184,26 +196,19 @@ def evaluate(
             points = play_decks(entrants, rules, decks, dealers, seed, on_play=bar.update)
             results += compare(points, lineup, names, rules, seed, match)
     return Evaluation(
-        names, rules, deals, seed, hash_decks(decks, dealers), revision(), tuple(results)
+        agents=names,
+        rules=rules,
+        deals=deals,
+        seed=seed,
+        deck_hash=hash_decks(decks, dealers),
+        revision=revision(),
+        results=tuple(results),
+        notes=tuple(note for note in dict.fromkeys(fits) if note is not None),
     )
 
 
 def _name(agent: Agent | str | Path) -> str:
     return str(agent) if isinstance(agent, (str, Path)) else type(agent).__name__
-
-
-def check_fit(name: str, agent: Agent, rules: Rules) -> None:
-    """Raise `ValueError` unless what the agent observes under `rules` is as it was made for."""
-    for what, value in (("players", "players"), ("partners", "pairs"), ("hand_size", "hand_size")):
-        made_for, asked = getattr(agent.rules, value), getattr(rules, value)
-        if made_for != asked:
-            raise ValueError(
-                f"agent {name} was made for {what}={made_for}; it cannot play {what}={asked}"
-            )
-    if agent.rules.deck_cards() != rules.deck_cards():
-        raise ValueError(f"agent {name} was made for a deck of other cards than these rules'")
-    if describe(agent.observation, agent.rules) != describe(agent.observation, rules):
-        raise ValueError(f"agent {name} was made for rules whose observation has another layout")
 
 
 # Decks.
@@ -307,25 +312,33 @@ def compare(
     names: Sequence[str],
     rules: Rules,
     seed: int,
-    match: bool,
+    with_matches: bool,
 ) -> list[Result]:
     """Return a result for each pair of agents of a lineup, from `points` as `play_decks` gives."""
-    finals = MatchFinals(points, rules, seed) if match else None
+    finals = MatchFinals(points, rules, seed) if with_matches else None
     results = []
     for a, b in itertools.combinations(dict.fromkeys(lineup), 2):
         of_a = lineup.index(a)
         of_b = [entrant for entrant, agent in enumerate(lineup) if agent == b]
         lead = points[..., of_a] - points[..., of_b].mean(axis=-1)
         over_best = points[..., of_a] - points[..., of_b].max(axis=-1)
+        mean, low, high = mean_with_interval(lead.mean(axis=1))
+        chance, chance_low, chance_high = (
+            (None, None, None) if finals is None else finals.chance(of_a, of_b)
+        )
         results.append(
             Result(
-                names[a],
-                names[b],
-                *mean_with_interval(lead.mean(axis=1)),
-                int((over_best > 0).sum()),
-                int((over_best == 0).sum()),
-                int((over_best < 0).sum()),
-                *((None, None, None) if finals is None else finals.chance(of_a, of_b)),
+                a=names[a],
+                b=names[b],
+                mean=mean,
+                low=low,
+                high=high,
+                wins=int((over_best > 0).sum()),
+                draws=int((over_best == 0).sum()),
+                losses=int((over_best < 0).sum()),
+                match_win=chance,
+                match_win_low=chance_low,
+                match_win_high=chance_high,
             )
         )
     return results
@@ -349,7 +362,7 @@ class MatchFinals:
     """
 
     def __init__(self, points: np.ndarray, rules: Rules, seed: int):
-        match = Rules(  # all that decides a match; what a deal scores is in `points`
+        match_rules = Rules(  # all that decides a match; what a deal scores is in `points`
             players=rules.players,
             partners=rules.partners,
             target=rules.target or DEFAULT_TARGET,
@@ -357,14 +370,14 @@ class MatchFinals:
             tie_at_target=rules.tie_at_target,
         )
         num_decks = len(points)
-        self._finals = play_matches(points, match, np.arange(num_decks), MATCHES, seed, 0)
+        self._finals = play_matches(points, match_rules, np.arange(num_decks), MATCHES, seed, 0)
         self._resampled = []
         if num_decks > 1:
             for sample in range(1, RESAMPLES + 1):
                 key = derive_seed(f"decks {sample}", seed)
                 decks = draw_below(num_decks, key, np.arange(num_decks), 0)
                 self._resampled.append(
-                    play_matches(points, match, decks, RESAMPLED_MATCHES, seed, sample)
+                    play_matches(points, match_rules, decks, RESAMPLED_MATCHES, seed, sample)
                 )
 
     def chance(self, of_a: int, of_b: list[int]) -> tuple[float, float | None, float | None]:
@@ -393,20 +406,20 @@ def share_of_win(finals: np.ndarray, of_a: int, of_b: list[int]) -> np.ndarray:
 
 
 def play_matches(
-    points: np.ndarray, rules: Rules, decks: np.ndarray, matches: int, seed: int, sample: int
+    points: np.ndarray, rules: Rules, decks: np.ndarray, num_matches: int, seed: int, sample: int
 ) -> np.ndarray:
     """Return the final points (matches, seatings, entrants) int64 of matches whose deals are drawn
     from `points` (n, seatings, entrants) of the decks with numbers `decks` (m,)."""
     seatings, entrants = points.shape[1:]
     key = derive_seed(f"matches {sample}", seed)
     rows = points.reshape(-1, entrants)
-    finals = np.empty((matches * seatings, entrants), np.int64)
+    finals = np.empty((num_matches * seatings, entrants), np.int64)
     going_on = np.arange(len(finals))
     totals = np.zeros_like(finals)
-    for deal in range(MAX_DEALS):
-        match, shift = np.divmod(going_on, seatings)
-        deck = decks[draw_below(len(decks), key, match, 2 * deal)]
-        seating = (draw_below(seatings, key, match, 2 * deal + 1) + shift) % seatings
+    for deal in range(MAX_DEALS):  # two draws each: the deck, the seating
+        matches, shift = np.divmod(going_on, seatings)
+        deck = decks[draw_below(len(decks), key, matches, 2 * deal)]
+        seating = (draw_below(seatings, key, matches, 2 * deal + 1) + shift) % seatings
         totals += rows.take(deck * seatings + seating, axis=0)
         over = np.zeros(len(totals), np.bool_)
         game.find_decided(totals, game.table_rules(rules), over)
@@ -415,27 +428,19 @@ def play_matches(
         if not len(going_on):
             break
     finals[going_on] = totals
-    return finals.reshape(matches, seatings, entrants)
+    return finals.reshape(num_matches, seatings, entrants)
 
 
 # Chance.
 
 
-def derive_seed(purpose: str, seed: int) -> np.uint64:
+def derive_seed(purpose: str, seed: int) -> int:
     """Return a seed for a purpose. One-way: what is drawn with it tells nothing of the decks."""
     digest = hashlib.sha256(f"{purpose}, seed {seed}".encode()).digest()
-    return np.uint64(int.from_bytes(digest[:8], "big"))
+    return int.from_bytes(digest[:8], "big")
 
 
-def draw_numbers(key: np.uint64, firsts: np.ndarray, second: int) -> np.ndarray:
-    """Return a random number (n,) uint64 for each of `firsts` (n,) ints and `second`."""
-    numbers = np.empty(len(firsts), np.uint64)
-    with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
-        mix_all(key, firsts, np.full(len(firsts), second), numbers)
-    return numbers
-
-
-def draw_below(bound: int, key: np.uint64, firsts: np.ndarray, second: int) -> np.ndarray:
+def draw_below(bound: int, key: int, firsts: np.ndarray, second: int) -> np.ndarray:
     """Return a random int from 0 to `bound` - 1 for each of `firsts` (n,) ints and `second`."""
     high_half = draw_numbers(key, firsts, second) >> np.uint64(32)
     return (high_half * np.uint64(bound) >> np.uint64(32)).astype(np.int64)

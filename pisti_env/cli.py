@@ -4,6 +4,7 @@ import argparse
 import ast
 import dataclasses
 import inspect
+import io
 import itertools
 import json
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from pisti_env import __version__, arena
-from pisti_env.agents import Agent, load, shipped_checkpoints
+from pisti_env.agents import load, shipped_checkpoints
 from pisti_env.agents.baselines import BASELINES
 from pisti_env.agents.checkpoint import write_file
 from pisti_env.observation import ENCODINGS, describe
@@ -34,12 +35,16 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; end the program with a status that is not zero if it fails."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # not every encoding has a "ş"
     parser = make_parser()
     options = parser.parse_args(arguments)
     try:
         options.run(options)
-    except (ValueError, OSError) as error:
-        parser.exit(USER_MISTAKE, f"pisti {options.command}: {' '.join(str(error).split())}\n")
+    except (ValueError, OSError, MemoryError) as error:
+        reason = " ".join(str(error).split()) or "out of memory"
+        parser.exit(USER_MISTAKE, f"pisti {options.command}: {reason}\n")
     except KeyboardInterrupt:
         parser.exit(INTERRUPTED, f"pisti {options.command}: interrupted\n")
 
@@ -114,46 +119,29 @@ def evaluate(options: argparse.Namespace) -> None:
     if options.json is not None:
         check_can_write(options.json)
     if rules is None:
-        rules = rules_of_first_policy(options)
-    agents = [load_agent(name, rules, options) for name in options.agents]
-    notes = [warning for warning in map(warning_of, agents) if warning]
-    for note in notes:
+        policies = [name for name in options.agents if name not in BASELINES]
+        rules = load(policies[0]).rules if policies else Rules()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # they are in `evaluation.notes` too
+        evaluation = arena.evaluate(
+            options.agents,
+            rules,
+            options.deals,
+            options.seed,
+            sample=options.sample or None,
+            strict=options.strict,
+            progress=True,
+        )
+    for note in evaluation.notes:
         print(f"warning: {note}", file=sys.stderr)
-    evaluation = arena.evaluate(
-        agents, rules, options.deals, options.seed, names=options.agents, progress=True
-    )
     print(
         f"{evaluation.deals:,} decks, each in {rules.sides} seatings; "
         f"rules {rules_text(rules)} ({rules.hash}); seed {evaluation.seed}\n\n{evaluation}"
     )
     if options.json is not None:
-        results = evaluation.to_dict()
-        if notes:
-            results["notes"] = notes
-        text = json.dumps(results, indent=2, allow_nan=False) + "\n"
+        text = json.dumps(evaluation.to_dict(), indent=2, allow_nan=False) + "\n"
         write_file(options.json, text.encode())
         print(f"\nwritten to {options.json}")
-
-
-def rules_of_first_policy(options: argparse.Namespace) -> Rules:
-    """Return the rules that the first policy was trained under, else the standard game."""
-    policies = [name for name in options.agents if name not in BASELINES]
-    return load_agent(policies[0], None, options).rules if policies else Rules()
-
-
-def load_agent(name: str, rules: Rules | None, options: argparse.Namespace) -> Agent:
-    """Return an agent; a policy that was made for other rules is refused with --strict."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # it is in `agent.warning` too
-        agent = load(name, rules, options.seed, sample=options.sample or None)
-    if options.strict and warning_of(agent):
-        raise ValueError(f"{warning_of(agent)}, which --strict refuses")
-    return agent
-
-
-def warning_of(agent: Agent) -> str | None:
-    """Return what a policy warns of that plays under other rules than its own."""
-    return getattr(agent, "warning", None)
 
 
 def check_can_write(path: Path) -> None:

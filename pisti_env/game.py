@@ -33,6 +33,8 @@ FACE_DOWN = NUM_STARTERS - 1
 STARTER = NUM_STARTERS - 1  # the turned-up starter's place in the deck, above the face-down ones
 STARTER_JACK_TO = ("pile", "stock_bottom", "stock_middle")
 PILE, STOCK_BOTTOM, STOCK_MIDDLE = range(3)
+STARTERS_SEEN_BY = ("capturer", "side", "all", "nobody")
+CAPTURER, SIDE, ALL, NONE = range(4)
 
 # int16, not int8, wherever there is arithmetic: in plain Python int8 would overflow.
 GAME = np.dtype(
@@ -51,10 +53,11 @@ GAME = np.dtype(
             ("packet_starters_down", np.int16),  # starters_down when the packet was dealt
             ("last_capturer", np.int16),  # seat or NOBODY
             ("starters_taker", np.int16),  # the seat that captured the starters, or NOBODY
+            ("knows_starters", np.int16, (MAX_PLAYERS,)),  # per seat: 1 if it knows those face down
             ("scored", np.int16),  # 1 once the deal is over and all of it public
             ("bottom_card", np.int16),  # shown at the stock's bottom, or NO_CARD
             ("num_shown_jacks", np.int16),
-            ("num_exposed", np.int16),
+            ("num_exposed", np.int16),  # see `exposed`
             ("hand_sizes", np.int16, (MAX_PLAYERS,)),
             ("captured", np.int16, (MAX_PLAYERS,)),  # cards, per side
             ("pistis", np.int16, (MAX_PLAYERS,)),  # by equal rank, no jacks; per side
@@ -63,7 +66,9 @@ GAME = np.dtype(
             ("match_points", np.int64, (MAX_PLAYERS,)),  # per side, every scored deal
             ("hands", np.int8, (MAX_PLAYERS, MAX_HAND)),  # the first hand_sizes[seat] count
             ("shown_jacks", np.int8, (MAX_JACKS,)),  # turned up before the starter, in order
-            ("exposed", np.int8, (MAX_JACKS,)),  # cards in stock or hands that everyone knows there
+            # Cards that everyone knows to be in the stock or a hand: the bottom card, or jacks that
+            # were turned up and went into the stock. They leave the list when they are played.
+            ("exposed", np.int8, (MAX_JACKS,)),
             ("exposed_places", np.int16, (MAX_JACKS,)),  # their places in the deck
             ("exposed_holders", np.int16, (MAX_JACKS,)),  # their seats, NOBODY while in the stock
             ("plays", np.int8, (MAX_PLAYS,)),  # cards, in order
@@ -79,11 +84,9 @@ TABLE_RULES = np.dtype(
         [
             ("players", np.int64),
             ("sides", np.int64),
-            ("num_packs", np.int64),
             ("hand_size", np.int64),
             ("deck_size", np.int64),
             ("num_plays", np.int64),
-            ("num_packets", np.int64),
             ("max_deal_points", np.int64),
             ("card_points", np.int64, (NUM_CARDS,)),
             ("pisti_points", np.int64),
@@ -96,34 +99,31 @@ TABLE_RULES = np.dtype(
             ("starter_jack", np.int64),  # PILE, STOCK_BOTTOM or STOCK_MIDDLE
             ("bottom_card_shown", np.int64),
             ("sweep_leftovers", np.int64),
-            ("starters_seen_by", np.int64),  # index into SEEN_BY
+            ("starters_seen_by", np.int64),  # CAPTURER, SIDE, ALL or NONE
             ("target", np.int64),  # 0: the episode is one deal
             ("win_by", np.int64),
             ("shared_win", np.int64),  # whether a tie at the target ends the match
         ],
     )
 )
-SEEN_BY = ("capturer", "side", "all", "nobody")
 
 
 @functools.lru_cache(maxsize=256)
 def table_rules(rules: Rules) -> np.ndarray:
     """Return `rules` as a read-only array of one TABLE_RULES record."""
+    majority_cards = {"most": 0, "more_than_half": rules.deck_size // 2 + 1}
+    worked_out = {
+        "card_points": [rules.card_points(card) for card in range(NUM_CARDS)],
+        "majority_cards": majority_cards.get(str(rules.majority), rules.majority),
+        "starter_jack": STARTER_JACK_TO.index(rules.starter_jack),
+        "sweep_leftovers": rules.leftovers == "sweep",
+        "starters_seen_by": STARTERS_SEEN_BY.index(rules.starters_seen_by),
+        "target": rules.target or 0,
+        "shared_win": rules.tie_at_target == "shared",
+    }
     table = np.zeros(1, TABLE_RULES)
-    record = table[0]
     for name in TABLE_RULES.names or ():
-        value = getattr(rules, name, None)
-        if isinstance(value, int):  # a bool too
-            record[name] = value
-    record.card_points = [rules.card_points(card) for card in range(NUM_CARDS)]
-    record.majority_cards = {"most": 0, "more_than_half": rules.deck_size // 2 + 1}.get(
-        str(rules.majority), rules.majority
-    )
-    record.starter_jack = STARTER_JACK_TO.index(rules.starter_jack)
-    record.sweep_leftovers = rules.leftovers == "sweep"
-    record.starters_seen_by = SEEN_BY.index(rules.starters_seen_by)
-    record.target = rules.target or 0
-    record.shared_win = rules.tie_at_target == "shared"
+        table[name] = worked_out[name] if name in worked_out else getattr(rules, name)
     table.setflags(write=False)
     return table
 
@@ -170,6 +170,8 @@ def clear_table(game, rules):
         game.pistis[side] = 0
         game.jack_pistis[side] = 0
         game.public_points[side] = 0
+    for seat in range(rules.players):
+        game.knows_starters[seat] = 0
 
 
 @compiled
@@ -199,8 +201,8 @@ def turn_up_from_stock(game, rules):
     """A jack turned up goes under or into the stock, whose top card takes its place."""
     top = NUM_STARTERS
     while is_jack(game.deck[STARTER]):
-        for known in range(game.num_exposed):
-            if game.exposed_places[known] == top:  # a jack that was turned up already
+        for k in range(game.num_exposed):
+            if game.exposed_places[k] == top:  # a jack that was turned up already
                 return False
         jack = game.deck[STARTER]
         show_jack(game, jack)
@@ -210,9 +212,9 @@ def turn_up_from_stock(game, rules):
         for earlier in range(top, place):
             game.deck[earlier] = game.deck[earlier + 1]
         game.deck[place] = jack
-        for known in range(game.num_exposed):
-            if game.exposed_places[known] <= place:
-                game.exposed_places[known] -= 1
+        for k in range(game.num_exposed):
+            if game.exposed_places[k] <= place:
+                game.exposed_places[k] -= 1
         expose(game, jack, place)
     return True
 
@@ -261,10 +263,10 @@ def deal_packet(game, rules):
             game.hands[seat, held] = game.deck[game.stock_start + held]
         game.hand_sizes[seat] = rules.hand_size
         game.stock_start += rules.hand_size
-        for known in range(game.num_exposed):
-            if game.exposed_holders[known] == NOBODY:
-                if game.exposed_places[known] < game.stock_start:
-                    game.exposed_holders[known] = seat
+        for k in range(game.num_exposed):
+            if game.exposed_holders[k] == NOBODY:
+                if game.exposed_places[k] < game.stock_start:
+                    game.exposed_holders[k] = seat
 
 
 # The play.
@@ -274,12 +276,13 @@ def deal_packet(game, rules):
 def play(game, rules, card):
     """Play a card of the hand of the seat whose turn it is; then the next seat, packet or score."""
     seat = game.to_play
-    leave_hand(game, seat, card)
+    take_from_hand(game, seat, card)
     top, size = top_card(game), pile_size(game)
     lay_on_pile(game, rules, card)
     if captures(card, top):
         score_pisti(game, rules, seat, card, top, size)
         take_pile(game, rules, seat)
+        game.last_capturer = seat
     game.to_play = (seat + 1) % rules.players
     if game.num_plays == rules.num_plays:
         score_deal(game, rules)
@@ -288,7 +291,7 @@ def play(game, rules, card):
 
 
 @compiled
-def leave_hand(game, seat, card):
+def take_from_hand(game, seat, card):
     """Take one such card out of the hand; if everyone knew one there, it is that one."""
     last = game.hand_sizes[seat] - 1
     held = 0
@@ -296,12 +299,12 @@ def leave_hand(game, seat, card):
         held += 1
     game.hands[seat, held] = game.hands[seat, last]
     game.hand_sizes[seat] = last
-    for known in range(game.num_exposed):
-        if game.exposed[known] == card and game.exposed_holders[known] == seat:
+    for k in range(game.num_exposed):
+        if game.exposed[k] == card and game.exposed_holders[k] == seat:
             last = game.num_exposed - 1
-            game.exposed[known] = game.exposed[last]
-            game.exposed_places[known] = game.exposed_places[last]
-            game.exposed_holders[known] = game.exposed_holders[last]
+            game.exposed[k] = game.exposed[last]
+            game.exposed_places[k] = game.exposed_places[last]
+            game.exposed_holders[k] = game.exposed_holders[last]
             game.num_exposed = last
             break
 
@@ -368,16 +371,23 @@ def take_pile(game, rules, seat):
     game.public_points[side] += game.pile_points
     if game.starters_down:
         game.starters_taker = seat
-    game.last_capturer = seat
-    clear_pile(game)
-
-
-@compiled
-def clear_pile(game):
-    """Leave the table empty."""
+        show_starters(game, rules, seat)
     game.pile_start = game.num_plays
     game.starters_down = 0
     game.pile_points = 0
+
+
+@compiled
+def show_starters(game, rules, taker):
+    """Let those see the face-down starters who may when they are captured."""
+    for seat in range(rules.players):
+        if rules.starters_seen_by == CAPTURER:
+            sees = seat == taker
+        elif rules.starters_seen_by == SIDE:
+            sees = seat % rules.sides == taker % rules.sides
+        else:
+            sees = rules.starters_seen_by == ALL
+        game.knows_starters[seat] = sees
 
 
 # The score.
@@ -387,9 +397,7 @@ def clear_pile(game):
 def score_deal(game, rules):
     """What lies there goes to the last capturer, the starters are counted, then the majority."""
     sweep(game, rules)
-    for place in range(FACE_DOWN):
-        side = game.starters_taker % rules.sides
-        game.public_points[side] += rules.card_points[game.deck[place]]
+    score_starters(game, rules)
     score_majority(game, rules)
     for side in range(rules.sides):
         game.match_points[side] += game.public_points[side]
@@ -404,17 +412,23 @@ def sweep(game, rules):
     Taking them is no capture: no pişti, and the last capturer stays who it was.
     """
     seat = game.last_capturer if game.last_capturer != NOBODY else game.dealer
-    side = seat % rules.sides
-    game.captured[side] += pile_size(game)
-    game.public_points[side] += game.pile_points
+    take_pile(game, rules, seat)
     if rules.sweep_leftovers:
+        side = seat % rules.sides
         for place in range(game.stock_start, rules.deck_size):
             game.captured[side] += 1
             game.public_points[side] += rules.card_points[game.deck[place]]
         game.stock_start = rules.deck_size
-    if game.starters_down:
-        game.starters_taker = seat
-    clear_pile(game)
+
+
+@compiled
+def score_starters(game, rules):
+    """Turn the face-down starters over, for everyone to see, and count them."""
+    side = game.starters_taker % rules.sides
+    for place in range(FACE_DOWN):
+        game.public_points[side] += rules.card_points[game.deck[place]]
+    for seat in range(rules.players):
+        game.knows_starters[seat] = 1
 
 
 @compiled
@@ -450,6 +464,18 @@ def match_over(match_points, rules):
     return best - second >= rules.win_by
 
 
+@compiled
+def share_win(match_points, rules, shares):
+    """When a match is over: set the sides' `shares` of the win, one in all, those with most."""
+    best, winners = match_points[0], 0
+    for side in range(rules.sides):
+        best = max(best, match_points[side])
+    for side in range(rules.sides):
+        winners += match_points[side] == best
+    for side in range(rules.sides):
+        shares[side] = (match_points[side] == best) / winners
+
+
 # Many tables.
 
 
@@ -462,11 +488,11 @@ def deal_rows(games, table, rows, decks, dealers, dealt):
 
 
 @compiled
-def choose_cards(games, table, actions, classes, cards):
-    """Find the card of every action: the lowest of the hand to play whose class is the action.
+def choose_cards(games, table, actions, action_of, cards):
+    """Find the card of every action: the lowest of the hand to play that has this action.
 
-    `classes` (52,) maps a card to its action. `cards` (n,) receives the cards. Returns the index of
-    the first table whose action is no card of the hand, -1 if there is none.
+    `action_of` (52,) maps a card to its action. `cards` (n,) receives the cards. Returns the index
+    of the first table whose action is no card of the hand, -1 if there is none.
     """
     for i in range(len(games)):
         game = games[i]
@@ -475,7 +501,7 @@ def choose_cards(games, table, actions, classes, cards):
             return i
         for held in range(game.hand_sizes[game.to_play]):
             card = game.hands[game.to_play, held]
-            if classes[card] == actions[i] and (cards[i] == NO_CARD or card < cards[i]):
+            if action_of[card] == actions[i] and (cards[i] == NO_CARD or card < cards[i]):
                 cards[i] = card
         if cards[i] == NO_CARD:
             return i
@@ -497,11 +523,14 @@ def play_all(games, table, cards, gains):
 
 
 @compiled
-def find_finished(games, table, scored, over):
-    """Tell which tables' deals are scored and which of their matches are over, (n,) bool each."""
+def find_finished(games, table, scored, over, shares):
+    """Tell which tables' deals are scored and which of their matches are over, (n,) bool each, and
+    where they are, the sides' `shares` (n, sides) float64 of the win."""
     for i in range(len(games)):
         scored[i] = games[i].scored == 1
         over[i] = scored[i] and match_over(games[i].match_points, table[0])
+        if over[i]:
+            share_win(games[i].match_points, table[0], shares[i])
 
 
 @compiled

@@ -1,11 +1,15 @@
 """What a seat knows, as numbers: an observation is an ordered list of named pieces.
 
-`PIECES` declares them, `ENCODINGS` says which of them an encoding has, `describe` prints the
-layout, and one compiled function per group of pieces writes them. Everything is relative to the
-observer: seat 0 of a piece is the observer, seat 1 the next seat, and sides likewise.
+`PIECES` declares them, `ENCODINGS` says which of them an encoding has, `describe` where they are,
+and one compiled function per group of pieces writes them, as counts that are scaled at the end.
+Everything is relative to the observer: seat 0 of a piece is the observer, seat 1 the next seat, and
+sides likewise.
 
 Every card that a seat has seen is in exactly one of its pieces hand, played, known_starters, shown
 and bottom_card. So the cards it has not seen are the deck less those.
+
+What `game.py` has too (the top card, the pile's size) is here again in small: a compiled function
+calls only functions of its own file, see `compile.py`.
 """
 
 import functools
@@ -15,71 +19,87 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pisti_env import game
-from pisti_env.cards import JACK, KIND_OF_CARD, NO_CARD, NUM_CARDS, NUM_KINDS, NUM_RANKS
+from pisti_env.cards import (
+    CARD_NAMES,
+    JACK,
+    KIND_NAMES,
+    KIND_OF_CARD,
+    NO_CARD,
+    NUM_CARDS,
+    NUM_KINDS,
+    NUM_RANKS,
+)
 from pisti_env.compile import compiled
-from pisti_env.game import FACE_DOWN, NOBODY, PILE, SEEN_BY, STARTER
-from pisti_env.rules import NUM_STARTERS, Rules
+from pisti_env.game import FACE_DOWN, NOBODY, PILE, STARTER
+from pisti_env.rules import NUM_STARTERS, Rules, RulesLike, resolve_rules
 
-SEEN_BY_CAPTURER, SEEN_BY_SIDE, SEEN_BY_ALL, _ = range(len(SEEN_BY))
+
+class Scale(NamedTuple):
+    """What 1.0 stands for in a piece: in words, and as the number that counts are divided by."""
+
+    text: str
+    unit: Callable[[Rules], int]
+
+
+# Of equal cards there are as many as packs, of a kind at most packs * copies.
+ONE = Scale("1", lambda rules: 1)
+PACKS = Scale("packs", lambda rules: rules.num_packs)
+PACKS_TIMES_COPIES = Scale("packs * copies", lambda rules: rules.num_packs * rules.copies)
+FACES = Scale("52", lambda rules: NUM_CARDS)
+KINDS = Scale("15", lambda rules: NUM_KINDS)
+PLAYERS = Scale("players", lambda rules: rules.players)
+HAND_SIZE = Scale("hand_size", lambda rules: rules.hand_size)
+DECK = Scale("deck", lambda rules: rules.deck_size)
+PACKETS = Scale("packets", lambda rules: rules.num_packets)
+PISTI_PLAYS = Scale("plays // 2", lambda rules: max(1, rules.num_plays // 2))
+DEAL_POINTS = Scale("max_deal_points", lambda rules: max(1, rules.max_deal_points))
+MATCH_POINTS = Scale(
+    "target + max_deal_points", lambda rules: max(1, (rules.target or 0) + rules.max_deal_points)
+)
 
 
 class Piece(NamedTuple):
-    """One named part of an observation."""
+    """One named part of an observation. Sizes may depend on the rules and on the number of
+    actions: 52, where cards are told apart by their faces, or 15, where they are by their kinds."""
 
     name: str
     meaning: str
-    scale: str
-    size: Callable[[Rules, int], int]  # of the rules and of the number of classes, 52 or 15
-    unit: Callable[[Rules, int], int]  # what a count is divided by
+    size: Callable[[Rules, int], int]
+    scale: Scale
+    scale_of_kinds: Scale | None = None  # where it is another one with 15 actions
 
 
-def _classes(rules: Rules, classes: int) -> int:
-    return classes
-
-
-def _equal_cards(rules: Rules, classes: int) -> int:
-    return rules.num_packs * (rules.copies if classes == NUM_KINDS else 1)
-
-
-def _one(rules: Rules, classes: int) -> int:
+def _number(rules: Rules, actions: int) -> int:
     return 1
 
 
-def _players(rules: Rules, classes: int) -> int:
+def _cards(rules: Rules, actions: int) -> int:
+    return actions
+
+
+def _players(rules: Rules, actions: int) -> int:
     return rules.players
 
 
-def _sides(rules: Rules, classes: int) -> int:
+def _sides(rules: Rules, actions: int) -> int:
     return rules.sides
 
 
-def _deck(rules: Rules, classes: int) -> int:
-    return rules.deck_size
-
-
-def _points(rules: Rules, classes: int) -> int:
-    return max(1, rules.max_deal_points)
-
-
-def _pistis(rules: Rules, classes: int) -> int:
-    return max(1, rules.num_plays // 2)
-
-
-def _jacks(rules: Rules, classes: int) -> int:
-    return rules.num_packs * rules.copies
-
-
-def _match_points(rules: Rules, classes: int) -> int:
-    return max(1, (rules.target or 0) + rules.max_deal_points)
+def _plays(rules: Rules, actions: int) -> int:
+    return rules.num_plays
 
 
 def _counted(name: str, meaning: str) -> Piece:
-    return Piece(name, meaning, "all equal cards", _classes, _equal_cards)
+    return Piece(name, meaning, _cards, PACKS, PACKS_TIMES_COPIES)
+
+
+def _named(name: str, meaning: str, size: Callable[[Rules, int], int]) -> Piece:
+    return Piece(name, f"{meaning}: action + 1, 0 for none", size, FACES, KINDS)
 
 
 PIECES = (
     _counted("hand", "own hand"),
-    Piece("top", "top card, one-hot", "1", _classes, _one),
+    Piece("top", "top card, one-hot", _cards, ONE),
     _counted("pile", "face-up part of the pile"),
     _counted("played", "cards put face up so far: the turned-up starter and every play"),
     _counted("known_starters", "the face-down starters, once the observer knows them"),
@@ -87,109 +107,83 @@ PIECES = (
         "shown",
         "jacks turned up before the starter, unless in hand, played or known_starters; "
         "by suit (faces) or in all (kinds)",
-        "all equal cards",
-        lambda rules, classes: rules.copies if classes == NUM_CARDS else 1,
-        _equal_cards,
+        lambda rules, actions: rules.copies if actions == NUM_CARDS else 1,
+        PACKS,
+        PACKS_TIMES_COPIES,
     ),
     Piece(
         "bottom_card",
         "the shown bottom card while in the stock or in another hand, one-hot",
-        "1",
-        lambda rules, classes: classes if rules.bottom_card_shown else 0,
-        _one,
+        lambda rules, actions: actions if rules.bottom_card_shown else 0,
+        ONE,
     ),
     _counted("packet_pile", "face-up part of the pile when the packet was dealt"),
-    Piece("packet_top", "top card then: class + 1, 0 for none", "classes", _one, _classes),
-    Piece(
+    _named("packet_top", "top card then", _number),
+    _named(
         "packet_plays",
-        "plays of the packet, for each seat in its order: class + 1, 0 for none yet",
-        "classes",
-        lambda rules, classes: rules.packet_size,
-        _classes,
+        "plays of the packet, for each seat in its order",
+        lambda rules, actions: rules.packet_size,
     ),
-    Piece("hand_sizes", "cards in each hand", "hand_size", _players, lambda r, c: r.hand_size),
+    Piece("hand_sizes", "cards in each hand", _players, HAND_SIZE),
     Piece(
         "exposed_in_hands",
         "cards of each other hand that everyone knows to be there",
-        "hand_size",
-        lambda r, c: r.players if r.bottom_card_shown or r.starter_jack != "pile" else 0,
-        lambda r, c: r.hand_size,
+        lambda rules, actions: (
+            rules.players if rules.bottom_card_shown or rules.starter_jack != "pile" else 0
+        ),
+        HAND_SIZE,
     ),
-    Piece("pile_size", "cards on the table, face-down ones included", "deck", _one, _deck),
-    Piece("stock_size", "cards in the stock", "deck", _one, _deck),
-    Piece("captured", "cards captured by each side", "deck", _sides, _deck),
-    Piece("public_points", "public points of each side", "max_deal_points", _sides, _points),
-    Piece("pistis", "pişti by equal rank, of each side", "plays // 2", _sides, _pistis),
-    Piece("jack_pistis", "pişti of jack on jack, of each side", "plays // 2", _sides, _pistis),
-    Piece("last_capturer", "who captured last, one-hot, all 0 for nobody", "1", _players, _one),
-    Piece("dealer", "who dealt, one-hot", "1", _players, _one),
-    Piece("packet", "number of the packet, from 1", "packets", _one, lambda r, c: r.num_packets),
+    Piece("pile_size", "cards on the table, face-down ones included", _number, DECK),
+    Piece("stock_size", "cards in the stock", _number, DECK),
+    Piece("captured", "cards captured by each side", _sides, DECK),
+    Piece("public_points", "public points of each side", _sides, DEAL_POINTS),
+    Piece("pistis", "pişti by equal rank, of each side", _sides, PISTI_PLAYS),
+    Piece("jack_pistis", "pişti of jack on jack, of each side", _sides, PISTI_PLAYS),
+    Piece("last_capturer", "who captured last, one-hot, all 0 for nobody", _players, ONE),
+    Piece("dealer", "who dealt, one-hot", _players, ONE),
+    Piece("packet", "number of the packet, from 1", _number, PACKETS),
+    Piece("match_scores", "match points of each side, clipped at 1", _sides, MATCH_POINTS),
+    Piece("target", "target of the match, 0 for none", _number, MATCH_POINTS),
     Piece(
-        "match_scores",
-        "match points of each side, clipped at 1",
-        "target + max_deal_points",
-        _sides,
-        _match_points,
+        "jacks_seen",
+        "jacks that the observer has seen, anywhere",
+        _number,
+        PACKS_TIMES_COPIES,
     ),
-    Piece(
-        "target", "target of the match, 0 for none", "itself + max_deal_points", _one, _match_points
+    _named("starter", "the turned-up starter", _number),
+    _named("starter_order", "known_starters in deal order", lambda rules, actions: FACE_DOWN),
+    _named(
+        "jack_order",
+        "jacks turned up before the starter",
+        lambda rules, actions: rules.num_packs * rules.copies,
     ),
-    Piece("jacks_seen", "jacks that the observer has seen, anywhere", "jacks", _one, _jacks),
-    Piece("starter", "the turned-up starter: class + 1", "classes", _one, _classes),
-    Piece(
-        "starter_order",
-        "known_starters in deal order: class + 1",
-        "classes",
-        lambda r, c: 3,
-        _classes,
-    ),
-    Piece(
-        "jack_order", "jacks turned up before the starter: class + 1", "classes", _jacks, _classes
-    ),
-    Piece(
+    _named(
         "bottom_card_of_deal",
-        "the shown bottom card, wherever it is: class + 1, 0 for none",
-        "classes",
-        lambda rules, classes: 1 if rules.bottom_card_shown else 0,
-        _classes,
+        "the shown bottom card, wherever it is",
+        lambda rules, actions: 1 if rules.bottom_card_shown else 0,
     ),
     Piece(
         "history_seats",
-        "who made each play of the deal: relative seat + 1, 0 for not yet",
-        "players",
-        lambda rules, classes: rules.num_plays,
-        _players,
+        "who made each play of the deal: relative seat + 1, 0 for none",
+        _plays,
+        PLAYERS,
     ),
-    Piece(
-        "history_cards",
-        "what each play of the deal was: class + 1, 0 for not yet",
-        "classes",
-        lambda rules, classes: rules.num_plays,
-        _classes,
-    ),
+    _named("history_cards", "what each play of the deal was", _plays),
     Piece(
         "hands",
         "every hand, seat after seat",
-        "packs",
-        lambda rules, classes: rules.players * classes,
-        _equal_cards,
+        lambda rules, actions: rules.players * actions,
+        PACKS,
+        PACKS_TIMES_COPIES,
     ),
     _counted("starters", "the face-down starters"),
-    Piece(
+    _named(
         "stock",
-        "the stock in order: class + 1, 0 for cards that have been dealt",
-        "classes",
-        lambda rules, classes: rules.deck_size - NUM_STARTERS,
-        _classes,
+        "the stock in order, what has been dealt left out",
+        lambda rules, actions: rules.deck_size - NUM_STARTERS,
     ),
-    Piece(
-        "points",
-        "points of each side, face-down starters included",
-        "max_deal_points",
-        _sides,
-        _points,
-    ),
-    Piece("to_play", "whose turn it is, one-hot", "1", _players, _one),
+    Piece("points", "points of each side, face-down starters included", _sides, DEAL_POINTS),
+    Piece("to_play", "whose turn it is, one-hot", _players, ONE),
 )
 
 _NUMBER_OF = {piece.name: number for number, piece in enumerate(PIECES)}
@@ -270,7 +264,7 @@ _HISTORY = (
 )
 _STATE = ("hands", "top", "pile", "played", "starters", "stock", "hand_sizes", *_PUBLIC_COUNTS)
 
-# Of each encoding: the number of classes of cards, and its pieces in order.
+# Of each encoding: the number of actions, and its pieces in order.
 ENCODINGS: dict[str, tuple[int, tuple[str, ...]]] = {
     "basic": (NUM_CARDS, _BASIC),
     "full": (NUM_CARDS, _FULL),
@@ -278,8 +272,18 @@ ENCODINGS: dict[str, tuple[int, tuple[str, ...]]] = {
     "history": (NUM_CARDS, _HISTORY),
     "kinds_history": (NUM_KINDS, _HISTORY),
 }
-# What `state()` has: all that is hidden too, seen from seat 0. Never an observation.
+# What `state()` has: all that the rest of the deal depends on, hidden cards included, from seat 0.
+# Never an observation.
 STATE = (NUM_CARDS, (*_STATE, "points", "to_play"))
+
+# One function writes all pieces of a group, so an encoding has all of them or none.
+GROUPS = (
+    ("known_starters", "shown"),
+    ("packet_pile", "packet_top", "packet_plays"),
+    ("hand_sizes", *(name for name in _PUBLIC_COUNTS if name != "pile_size")),
+    ("starter", "starter_order", "jack_order", "history_seats", "history_cards"),
+    ("hands", "starters", "stock", "points", "to_play"),
+)
 
 
 class LayoutRow(NamedTuple):
@@ -319,31 +323,36 @@ def check_encoding(observation: str) -> str:
 class Encoder:
     """An encoding under some rules: its sizes, and the functions that fill arrays with it.
 
-    Attributes: `size` numbers in an observation, `num_actions` 52 or 15, `classes` (52,) int64 the
-    action of each card, `layout`.
+    Attributes: `size` numbers in an observation; `layout`; `num_actions`, 52 or 15, and their
+    `action_names`; `action_of_card` (52,) int64.
     """
 
-    def __init__(self, rules: Rules, num_classes: int, pieces: tuple[str, ...]):
-        self._made_of = (rules, num_classes, pieces)
-        self.num_actions = num_classes
+    def __init__(self, rules: Rules, num_actions: int, pieces: tuple[str, ...]):
+        for group in GROUPS:
+            if 0 < len(set(group) & set(pieces)) < len(group):
+                raise ValueError(f"an encoding has all of {', '.join(group)}, or none of them")
+        self._made_of = (rules, num_actions, pieces)
+        self.num_actions = num_actions
+        self.action_names = CARD_NAMES if num_actions == NUM_CARDS else KIND_NAMES
         faces = np.arange(NUM_CARDS, dtype=np.int64)
-        self.classes = faces if num_classes == NUM_CARDS else KIND_OF_CARD.astype(np.int64)
+        self.action_of_card = faces if num_actions == NUM_CARDS else KIND_OF_CARD.astype(np.int64)
         self._table_rules = game.table_rules(rules)
         self._starts = np.full(len(PIECES), -1, np.int64)
-        rows, scales, start = [], [], 0
-        for number in (_NUMBER_OF[name] for name in pieces):
-            piece = PIECES[number]
-            size = piece.size(rules, num_classes)
+        rows: list[LayoutRow] = []
+        divisors: list[int] = []
+        for name in pieces:
+            piece = PIECES[_NUMBER_OF[name]]
+            size = piece.size(rules, num_actions)
             if size:
-                self._starts[number] = start
-                scales += [1 / piece.unit(rules, num_classes)] * size
-                rows.append(
-                    LayoutRow(piece.name, slice(start, start + size), piece.meaning, piece.scale)
-                )
-                start += size
-        self.size = start
-        self._scales = np.array(scales, np.float32)
+                start, scale = len(divisors), piece.scale
+                if num_actions == NUM_KINDS and piece.scale_of_kinds is not None:
+                    scale = piece.scale_of_kinds
+                self._starts[_NUMBER_OF[name]] = start
+                rows.append(LayoutRow(name, slice(start, start + size), piece.meaning, scale.text))
+                divisors += [scale.unit(rules)] * size
+        self.size = len(divisors)
         self.layout = Layout(rows)
+        self._scales = (1 / np.array(divisors)).astype(np.float32)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Encoder, self._made_of
@@ -355,14 +364,14 @@ class Encoder:
             self._table_rules,
             self._starts,
             self._scales,
-            self.classes,
+            self.action_of_card,
             seats,
             observations,
         )
 
     def mask(self, games: np.ndarray, action_masks: np.ndarray) -> None:
         """Fill `action_masks` (n, num_actions) int8 with the plays of the seat whose turn it is."""
-        mask_all(games, self.classes, action_masks)
+        mask_all(games, self.action_of_card, action_masks)
 
 
 @functools.lru_cache(maxsize=256)
@@ -377,45 +386,46 @@ def state_encoder(rules: Rules) -> Encoder:
     return Encoder(rules, *STATE)
 
 
-def describe(observation: str, rules: Rules) -> Layout:
-    """Return the layout of an encoding, row after row: name, slice, meaning, scale. It prints as a
-    table. ``"state"`` describes the full state."""
-    if observation == "state":
-        return state_encoder(rules).layout
-    return encoder(observation, rules).layout
+def describe(observation: str = "full", rules: RulesLike = "standard", **fields: Any) -> Layout:
+    """Return the layout of an encoding, or of ``"state"``, under some rules.
+
+    Each row has a name, a slice, a meaning and a scale; printed, the layout is a table.
+    """
+    rules = resolve_rules(rules, **fields)
+    return (state_encoder(rules) if observation == "state" else encoder(observation, rules)).layout
 
 
 @compiled
-def mask_all(games, classes, masks):
-    """Set `masks` (n, a) int8: 1 for the class of each card of the hand to play; 0 at the end."""
+def mask_all(games, action_of, masks):
+    """Set `masks` (n, a) int8: 1 for each card of the hand to play; all 0 at the end."""
     masks[:] = 0
     for i in range(len(games)):
         game = games[i]
         if game.to_play != NOBODY:
             for held in range(game.hand_sizes[game.to_play]):
-                masks[i, classes[game.hands[game.to_play, held]]] = 1
+                masks[i, action_of[game.hands[game.to_play, held]]] = 1
 
 
 @compiled
-def encode_all(games, table, starts, scales, classes, seats, rows):
+def encode_all(games, table, starts, scales, action_of, seats, rows):
     """Write the pieces that have a start into each table's row, as counts, and scale them."""
     rules = table[0]
-    faces = classes[NUM_CARDS - 1] == NUM_CARDS - 1
-    num_classes = NUM_CARDS if faces else NUM_KINDS
+    faces = action_of[NUM_CARDS - 1] == NUM_CARDS - 1
+    num_actions = NUM_CARDS if faces else NUM_KINDS
     for i in range(len(games)):
         game, me, row = games[i], seats[i], rows[i]
         row[:] = 0
-        write_hand(game, starts, classes, me, row)
-        write_table(game, starts, classes, row)
-        write_seen(game, rules, starts, classes, faces, me, row)
-        write_packet(game, rules, starts, classes, me, row)
+        write_hand(game, starts, action_of, me, row)
+        write_table(game, starts, action_of, row)
+        write_seen(game, rules, starts, action_of, faces, me, row)
+        write_packet(game, rules, starts, action_of, me, row)
         write_counts(game, rules, starts, me, row)
         if starts[JACKS_SEEN] >= 0:
             row[starts[JACKS_SEEN]] = jacks_seen(game, rules, me)
         if starts[HISTORY_SEATS] >= 0:
-            write_history(game, rules, starts, classes, me, row)
+            write_history(game, rules, starts, action_of, me, row)
         if starts[STOCK] >= 0:
-            write_hidden(game, rules, starts, classes, num_classes, row)
+            write_hidden(game, rules, starts, action_of, num_actions, row)
         for k in range(len(row)):
             row[k] *= scales[k]
 
@@ -433,70 +443,49 @@ def relative(seat, me, players):
 
 
 @compiled
-def write_hand(game, starts, classes, me, row):
+def write_hand(game, starts, action_of, me, row):
     """Hand."""
     if starts[HAND] >= 0:
         for held in range(game.hand_sizes[me]):
-            row[starts[HAND] + classes[game.hands[me, held]]] += 1
+            row[starts[HAND] + action_of[game.hands[me, held]]] += 1
 
 
 @compiled
-def write_table(game, starts, classes, row):
+def write_table(game, starts, action_of, row):
     """Top, pile and played."""
     if starts[TOP] >= 0:
         if game.num_plays > game.pile_start:
-            row[starts[TOP] + classes[game.plays[game.num_plays - 1]]] = 1
+            row[starts[TOP] + action_of[game.plays[game.num_plays - 1]]] = 1
         elif game.starters_down:
-            row[starts[TOP] + classes[game.deck[STARTER]]] = 1
+            row[starts[TOP] + action_of[game.deck[STARTER]]] = 1
     if starts[PILE_CARDS] >= 0:
         if game.starters_down:
-            row[starts[PILE_CARDS] + classes[game.deck[STARTER]]] += 1
+            row[starts[PILE_CARDS] + action_of[game.deck[STARTER]]] += 1
         for k in range(game.pile_start, game.num_plays):
-            row[starts[PILE_CARDS] + classes[game.plays[k]]] += 1
+            row[starts[PILE_CARDS] + action_of[game.plays[k]]] += 1
     if starts[PLAYED] >= 0:
-        row[starts[PLAYED] + classes[game.deck[STARTER]]] += 1
+        row[starts[PLAYED] + action_of[game.deck[STARTER]]] += 1
         for k in range(game.num_plays):
-            row[starts[PLAYED] + classes[game.plays[k]]] += 1
+            row[starts[PLAYED] + action_of[game.plays[k]]] += 1
 
 
 @compiled
-def knows_starters(game, rules, seat):
-    """Return whether a seat knows the face-down starters (NOBODY: whether everyone does)."""
-    if game.scored:
-        return True
-    if game.starters_taker == NOBODY:
-        return False
-    if rules.starters_seen_by == SEEN_BY_CAPTURER:
-        return seat == game.starters_taker
-    if rules.starters_seen_by == SEEN_BY_SIDE:
-        return seat != NOBODY and seat % rules.sides == game.starters_taker % rules.sides
-    return rules.starters_seen_by == SEEN_BY_ALL
-
-
-@compiled
-def find_knowing(games, table, seats, known):
-    """Set `known` (n,) bool: whether `seats` (n,) know their tables' face-down starters."""
-    for i in range(len(games)):
-        known[i] = knows_starters(games[i], table[0], seats[i])
-
-
-@compiled
-def write_seen(game, rules, starts, classes, faces, me, row):
+def write_seen(game, rules, starts, action_of, faces, me, row):
     """Known starters, shown jacks and the bottom card, but for those in hand or played."""
     if starts[KNOWN_STARTERS] < 0:
         return
-    if knows_starters(game, rules, me):
+    if game.knows_starters[me]:
         for place in range(FACE_DOWN):
-            row[starts[KNOWN_STARTERS] + classes[game.deck[place]]] += 1
+            row[starts[KNOWN_STARTERS] + action_of[game.deck[place]]] += 1
     elif rules.starter_jack == PILE:
         for k in range(game.num_shown_jacks):
             row[starts[SHOWN] + (game.shown_jacks[k] // NUM_RANKS if faces else 0)] += 1
-    for known in range(game.num_exposed):
-        holder = game.exposed_holders[known]
+    for k in range(game.num_exposed):
+        holder = game.exposed_holders[k]
         if holder != me:
-            card = game.exposed[known]
+            card = game.exposed[k]
             if rules.bottom_card_shown:
-                row[starts[BOTTOM_CARD] + classes[card]] = 1
+                row[starts[BOTTOM_CARD] + action_of[card]] = 1
             else:
                 row[starts[SHOWN] + (card // NUM_RANKS if faces else 0)] += 1
             if holder != NOBODY:
@@ -511,36 +500,36 @@ def jacks_seen(game, rules, me):
         seen += game.hands[me, held] % NUM_RANKS == JACK
     for k in range(game.num_plays):
         seen += game.plays[k] % NUM_RANKS == JACK
-    if knows_starters(game, rules, me):
+    if game.knows_starters[me]:
         for place in range(FACE_DOWN):
             seen += game.deck[place] % NUM_RANKS == JACK
     elif rules.starter_jack == PILE:
         seen += game.num_shown_jacks
-    for known in range(game.num_exposed):
-        if game.exposed_holders[known] != me:
-            seen += game.exposed[known] % NUM_RANKS == JACK
+    for k in range(game.num_exposed):
+        if game.exposed_holders[k] != me:
+            seen += game.exposed[k] % NUM_RANKS == JACK
     return seen
 
 
 @compiled
-def write_packet(game, rules, starts, classes, me, row):
+def write_packet(game, rules, starts, action_of, me, row):
     """The table when the packet was dealt, and the plays since."""
     if starts[PACKET_PILE] < 0:
         return
     first = (game.packet - 1) * rules.players * rules.hand_size
     top = NO_CARD
     if game.packet_starters_down:
-        top = classes[game.deck[STARTER]]
+        top = action_of[game.deck[STARTER]]
         row[starts[PACKET_PILE] + top] += 1
     for k in range(game.packet_pile_start, first):
-        top = classes[game.plays[k]]
+        top = action_of[game.plays[k]]
         row[starts[PACKET_PILE] + top] += 1
     row[starts[PACKET_TOP]] = top + 1
     leader = relative(game.dealer + 1, me, rules.players)
     seat, turn = leader, 0
     for k in range(first, game.num_plays):
         place = seat * rules.hand_size + turn
-        row[starts[PACKET_PLAYS] + place] = classes[game.plays[k]] + 1
+        row[starts[PACKET_PLAYS] + place] = action_of[game.plays[k]] + 1
         seat = seat + 1 if seat + 1 < rules.players else 0
         turn += seat == leader
 
@@ -573,33 +562,33 @@ def write_counts(game, rules, starts, me, row):
 
 
 @compiled
-def write_history(game, rules, starts, classes, me, row):
+def write_history(game, rules, starts, action_of, me, row):
     """What was turned up, in order, and every play of the deal."""
-    row[starts[STARTER_CARD]] = classes[game.deck[STARTER]] + 1
-    if knows_starters(game, rules, me):
+    row[starts[STARTER_CARD]] = action_of[game.deck[STARTER]] + 1
+    if game.knows_starters[me]:
         for place in range(FACE_DOWN):
-            row[starts[STARTER_ORDER] + place] = classes[game.deck[place]] + 1
+            row[starts[STARTER_ORDER] + place] = action_of[game.deck[place]] + 1
     for k in range(game.num_shown_jacks):
-        row[starts[JACK_ORDER] + k] = classes[game.shown_jacks[k]] + 1
+        row[starts[JACK_ORDER] + k] = action_of[game.shown_jacks[k]] + 1
     if rules.bottom_card_shown and game.bottom_card != NO_CARD:
-        row[starts[BOTTOM_CARD_OF_DEAL]] = classes[game.bottom_card] + 1
+        row[starts[BOTTOM_CARD_OF_DEAL]] = action_of[game.bottom_card] + 1
     seat = relative(game.dealer + 1, me, rules.players)
     for k in range(game.num_plays):
         row[starts[HISTORY_SEATS] + k] = seat + 1
         seat = seat + 1 if seat + 1 < rules.players else 0
-        row[starts[HISTORY_CARDS] + k] = classes[game.plays[k]] + 1
+        row[starts[HISTORY_CARDS] + k] = action_of[game.plays[k]] + 1
 
 
 @compiled
-def write_hidden(game, rules, starts, classes, num_classes, row):
+def write_hidden(game, rules, starts, action_of, num_actions, row):
     """What no seat knows: every hand, the face-down starters, the stock, true points."""
     for seat in range(rules.players):
         for held in range(game.hand_sizes[seat]):
-            row[starts[HANDS] + seat * num_classes + classes[game.hands[seat, held]]] += 1
+            row[starts[HANDS] + seat * num_actions + action_of[game.hands[seat, held]]] += 1
     for place in range(FACE_DOWN):
-        row[starts[STARTERS] + classes[game.deck[place]]] += 1
+        row[starts[STARTERS] + action_of[game.deck[place]]] += 1
     for place in range(game.stock_start, rules.deck_size):
-        row[starts[STOCK] + place - NUM_STARTERS] = classes[game.deck[place]] + 1
+        row[starts[STOCK] + place - NUM_STARTERS] = action_of[game.deck[place]] + 1
     for side in range(rules.sides):
         row[starts[POINTS] + side] = game.public_points[side]
     if game.starters_taker != NOBODY and not game.scored:

@@ -5,7 +5,7 @@
 | Agents | `player_0` … in playing order, 2 to 6; `player_i` sits in seat i |
 | Action space | `Discrete(52)`, the card to play; with the kinds encodings `Discrete(15)`, its kind |
 | Observation | `Dict(observation=Box(0, 1, (d,), float32), action_mask=Box(0, 1, (a,), int8))` |
-| State space | `Box(0, 1, (s,), float32)`, everything, for critics |
+| State space | `Box(0, 1, (s,), float32)`, the whole table, for critics |
 
 ```python
 from pisti_env import pisti_v0
@@ -53,33 +53,52 @@ has the options, and the presets `standard`, `text_a`, `text_b`, `loose`, `istan
 `reset(seed=…, options={"deck": […], "dealer": i, "scores": […]})`, each of them optional. A seed
 begins a stream of deals; without one the stream goes on. `deck` holds every card in dealing order,
 ints or text such as `"TD"`: four starters, of which the fourth is turned up, then the packets, hand
-after hand beginning with the leader. `scores` are a match's starting scores, one per side.
+after hand beginning with the leader. If the fourth is a jack, see `Rules.starter_jack` for what is
+turned up instead. `scores` are a match's starting scores, one per side. Seeds are ints from 0 to
+2**64 - 1; before the first seed the stream is an unpredictable one. A wrong seed, deck, dealer,
+score or option raises `ValueError` and changes nothing.
+
+### Beside the PettingZoo interface
+
+All of it is in `env.unwrapped`, and none of it is an observation but `observe_as` and `view(seat)`.
+
+- `observe_as(agent, encoding)`: the same moment in another encoding.
+- `view(seat)`: what a seat knows, a frozen dataclass, see `pisti_env.view.View`; `view(None)` is what
+  everyone knows. `draw(seat)` is its drawing as text.
+- `score()`: a dict per side, seat 0's first, of the current deal: `points` (face-down starters
+  included), `cards`, `pistis`, `jack_pistis`, `match_points`. `deals` lists the finished deals' scores.
+- `deck`, `dealer`: the current deal's, as `reset` takes them.
+- `state()`: the whole table as numbers, `describe("state")`.
+- `position(seat)`: the view as one line of text, which `pisti_env.position.read_position` reads.
+
+`copy.deepcopy` and `pickle` give an environment that goes on identically, in mid-deal too.
 
 ### Illegal actions
 
-`raw_env.step` raises `ValueError` and changes nothing. `env` ends the episode: all agents
-terminate, the offender's reward is minus the most that a side can lose in a deal (for `"win"`, by
-losing), the others' is 0.
+`raw_env.step` raises `ValueError` and changes nothing. `env` ends the episode: `terminations` and
+`truncations` are True for all agents (nothing else sets `truncations`), the offender's reward is
+minus the most that a side can lose in a deal (for `"win"`, by losing), the others' is 0.
 
 ### Observation
 
 What `describe("full", Rules())` prints. Pieces over seats or sides begin with the observer's own.
 Cards are in the order A 2 … K of clubs, diamonds, hearts, spades; kinds in the order A 2 … K, `2C`,
-`TD`. Numbers are counts divided by what 1.0 stands for: of equal cards there are as many as packs,
-of a kind packs times `copies`; `max_deal_points` is the most that a side can score in a deal (all
-card points, the majority, and the dearest pişti in every second play).
+`TD`; both as actions are. Numbers are counts divided by what 1.0 stands for, which with the kinds
+encodings is `packs * copies` instead of `packs`, and 15 instead of 52. `max_deal_points` is the
+most that a side can score in a deal: all card points, the majority, and the dearest pişti in every
+second play.
 
 | numbers | name | meaning | 1.0 is |
 |---|---|---|---|
-| 0-51 | `hand` | own hand | all equal cards |
+| 0-51 | `hand` | own hand | packs |
 | 52-103 | `top` | top card, one-hot | 1 |
-| 104-155 | `pile` | face-up part of the pile | all equal cards |
-| 156-207 | `played` | cards put face up so far: the turned-up starter and every play | all equal cards |
-| 208-259 | `known_starters` | the face-down starters, once the observer knows them | all equal cards |
-| 260-263 | `shown` | jacks turned up before the starter, unless in hand, played or known_starters; by suit (faces) or in all (kinds) | all equal cards |
-| 264-315 | `packet_pile` | face-up part of the pile when the packet was dealt | all equal cards |
-| 316 | `packet_top` | top card then: class + 1, 0 for none | classes |
-| 317-324 | `packet_plays` | plays of the packet, for each seat in its order: class + 1, 0 for none yet | classes |
+| 104-155 | `pile` | face-up part of the pile | packs |
+| 156-207 | `played` | cards put face up so far: the turned-up starter and every play | packs |
+| 208-259 | `known_starters` | the face-down starters, once the observer knows them | packs |
+| 260-263 | `shown` | jacks turned up before the starter, unless in hand, played or known_starters; by suit (faces) or in all (kinds) | packs |
+| 264-315 | `packet_pile` | face-up part of the pile when the packet was dealt | packs |
+| 316 | `packet_top` | top card then: action + 1, 0 for none | 52 |
+| 317-324 | `packet_plays` | plays of the packet, for each seat in its order: action + 1, 0 for none | 52 |
 | 325-326 | `hand_sizes` | cards in each hand | hand_size |
 | 327 | `pile_size` | cards on the table, face-down ones included | deck |
 | 328 | `stock_size` | cards in the stock | deck |
@@ -91,14 +110,14 @@ card points, the majority, and the dearest pişti in every second play).
 | 339-340 | `dealer` | who dealt, one-hot | 1 |
 | 341 | `packet` | number of the packet, from 1 | packets |
 | 342-343 | `match_scores` | match points of each side, clipped at 1 | target + max_deal_points |
-| 344 | `target` | target of the match, 0 for none | itself + max_deal_points |
+| 344 | `target` | target of the match, 0 for none | target + max_deal_points |
 
 ### Version history
 
 * v0: first version (0.1.0)
 """
 
-from collections.abc import Mapping
+import sys
 from typing import Any, ClassVar
 
 import gymnasium
@@ -107,26 +126,20 @@ from gymnasium import spaces
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
-from pisti_env import observation as _observation
-from pisti_env.cards import CARD_NAMES, KIND_NAMES, NUM_CARDS, card_names
+from pisti_env.cards import card_names
 from pisti_env.game import MAX_PLAYERS
-from pisti_env.observation import Encoder, Layout, encoder, state_encoder
-from pisti_env.rules import Rules, resolve_rules
+from pisti_env.observation import Encoder, describe, encoder, state_encoder
+from pisti_env.position import write_position
+from pisti_env.rules import RulesLike, resolve_rules
 from pisti_env.tables import Tables, check_dealer, check_deck, check_scores, is_int, warm_up
-from pisti_env.view import View, draw, hand_of, make_view, score_of
+from pisti_env.view import View, draw, hand_of, make_view
+
+__all__ = ["describe", "env", "raw_env"]
 
 _ONE = np.zeros(1, np.int64)  # the rows of the only table
 _SEATS = np.arange(MAX_PLAYERS)[:, np.newaxis]
 _RESET_OPTIONS = ("deck", "dealer", "scores")
 _PETTINGZOO_OPTION = "options"  # what PettingZoo's api_test sends, of no meaning
-
-
-def describe(observation: str = "full", rules: Any = "standard", **fields: Any) -> Layout:
-    """Return the layout of an encoding (or of ``"state"``) under some rules.
-
-    Each row has a name, a slice, a meaning and a scale; printed, the layout is a table.
-    """
-    return _observation.describe(observation, resolve_rules(rules, **fields))
 
 
 def env(**kwargs: Any) -> AECEnv:
@@ -148,7 +161,7 @@ class raw_env(AECEnv):
 
     def __init__(
         self,
-        rules: Rules | str | Mapping[str, Any] = "standard",
+        rules: RulesLike = "standard",
         observation: str = "full",
         mask_in: str = "observation",
         rewards: str = "difference",
@@ -265,9 +278,9 @@ class raw_env(AECEnv):
         """Choose the action's card at the table; raise `ValueError` if it is illegal."""
         if is_int(action) and 0 <= action < self._encoder.num_actions:
             self._action[0] = action
-            if self._tables.find_cards(self._action, self._encoder.classes) < 0:
+            if self._tables.find_cards(self._action, self._encoder.action_of_card) < 0:
                 return
-        names = CARD_NAMES if self._encoder.num_actions == NUM_CARDS else KIND_NAMES
+        names = self._encoder.action_names
         known = is_int(action) and 0 <= action < len(names)
         hand = hand_of(self._tables.games, self._seats[agent])
         raise ValueError(
@@ -305,7 +318,8 @@ class raw_env(AECEnv):
         return self.terminations.get(agent, True) or self.truncations.get(agent, True)
 
     def state(self) -> np.ndarray:
-        """Return everything, hidden cards too, (s,) float32 as in `describe("state")`."""
+        """Return what the rest of the deal depends on, hidden cards included, (s,) float32 in
+        [0, 1] as in `describe("state")`. For critics; never part of an observation."""
         state = np.empty((1, self.state_space.shape[0]), np.float32)
         state_encoder(self.rules).encode(self._tables.games, _SEATS[0], state)
         return state[0]
@@ -313,7 +327,7 @@ class raw_env(AECEnv):
     def score(self) -> list[dict[str, int]]:
         """Return a dict per side, seat 0's first: points (face-down starters included), cards,
         pistis, jack_pistis, match_points. Not an observation: for tests, logs and displays."""
-        return score_of(self._tables.games, self.rules)
+        return self._tables.score(0)
 
     def view(self, seat: int | None) -> View:
         """Return what a seat knows, or with None what everyone does."""
@@ -338,6 +352,10 @@ class raw_env(AECEnv):
         """Return the table as text: a spectator's view, or a seat's with its hand."""
         return draw(self.view(seat), self.rules)
 
+    def position(self, seat: int | None = None) -> str:
+        """Return what a seat, or a spectator, knows as one line of text; see `position.py`."""
+        return write_position(self.rules, seat, self.view(seat))
+
     def render(self) -> str | None:
         """Return a spectator's view as text ("ansi") or print it ("human")."""
         if self.render_mode is None:
@@ -346,7 +364,8 @@ class raw_env(AECEnv):
         text = self.draw()
         if self.render_mode == "ansi":
             return text
-        print(text, flush=True)
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        print(text.encode(encoding, "replace").decode(encoding), flush=True)
         return None
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Positions in one line of text, as FEN is for chess: what a seat or a spectator knows of a table.
 
-    pisti1 players=3,target=151 0 2 12:40:0 9H - - - 5S9STSJS 2C9D4H/ 3.11.0.0:… #5f1c0e9a
+    pisti1 players=3,target=151 0 1 12:40:0 2S - - - 2HKS AD2D2C8H4D9C9H - #da30fb28
 
 Twelve fields and a check, separated by single blanks; `-` stands for nothing:
 
@@ -14,7 +14,7 @@ Twelve fields and a check, separated by single blanks; `-` stands for nothing:
 8. the bottom card that was shown;
 9. the face-down starters in deal order, where the viewer knows them;
 10. the viewer's hand, sorted;
-11. every play of the deal in order, `/` after each packet;
+11. every play of the deal in order, `/` between packets;
 12. the last finished deal of the episode, before this one: for each side points, cards, pistis and
     jack pistis;
 13. `#` and the CRC-32 of what stands before it, so that no damaged line is taken for another one.
@@ -32,9 +32,9 @@ from pisti_env import game
 from pisti_env.cards import CARD_NAMES, NO_CARD, parse_card
 from pisti_env.rules import NUM_STARTERS, Rules, parse_rules, rules_text
 from pisti_env.tables import Tables
-from pisti_env.view import View, make_view, score_of
+from pisti_env.view import View, make_view
 
-MAX_MATCH_POINTS = 2**60
+MAX_MATCH_POINTS = 2**60  # far more than any match has, and still an int of 64 bits
 
 FORMAT = "pisti1"
 NOTHING = "-"
@@ -175,14 +175,14 @@ def _rebuild(field: dict[str, Field]) -> Position:
     row = np.zeros(1, np.int64)
     deck = fill_in_deck(rules, seat, dealer, known, field)
     tables.start(row, np.array([deck], np.int8), np.array([dealer]), scores)
-    classes = np.arange(len(CARD_NAMES))
+    faces = np.arange(len(CARD_NAMES))
     for card in played:
-        if tables.find_cards(np.array([card]), classes) >= 0:
+        if tables.find_cards(np.array([card]), faces) >= 0:
             raise plays.error(f"cards of the hands; {CARD_NAMES[card]} is in none whose turn it is")
         tables.play()
     last_deal = _read_last(field["last"], rules, scores)
     if tables.scored[0]:
-        last_deal = score_of(tables.games, rules)
+        last_deal = tables.score(0)
     return Position(rules, seat, make_view(tables.games, rules, seat, last_deal))
 
 
@@ -251,9 +251,9 @@ def _hands(
 ) -> dict[range, list[int]]:
     """Return the known cards of every hand that has been dealt, by the hand's places."""
     hands: dict[range, list[int]] = {}
-    for turn_of_deal in range(0, rules.num_plays, rules.hand_size):
-        places = range(turn_of_deal, turn_of_deal + rules.hand_size)
-        hands[range(places.start + NUM_STARTERS, places.stop + NUM_STARTERS)] = []
+    stock_dealt = range(NUM_STARTERS, NUM_STARTERS + rules.num_plays, rules.hand_size)
+    for place in stock_dealt:
+        hands[range(place, place + rules.hand_size)] = []
     blocks = list(hands)
     for number, card in enumerate(known.plays):
         packet, turn = divmod(number, rules.packet_size)

@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from pisti_env.cards import (
     ACE,
@@ -210,6 +210,10 @@ class Rules:
         """Return every field, as given, in a plain dict."""
         return dataclasses.asdict(self)
 
+    def in_force(self) -> dict[str, Any]:
+        """Return every field, with packs and partners resolved: equal for the same game."""
+        return {**self.to_dict(), "packs": self.num_packs, "partners": self.pairs}
+
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Rules":
         """Return the rules of a dict of fields; what it lacks is as in the standard game."""
@@ -222,8 +226,7 @@ class Rules:
     @property
     def hash(self) -> str:
         """Eight hex digits of the values in force, the same on every machine."""
-        in_force = {**self.to_dict(), "packs": self.num_packs, "partners": self.pairs}
-        text = json.dumps(in_force, sort_keys=True)
+        text = json.dumps(self.in_force(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     # Checks, each raising with the field, the value and what is allowed.
@@ -276,7 +279,11 @@ class Rules:
             self._refuse("target", "None where no card and no majority is worth a point")
 
 
-def resolve_rules(rules: "Rules | str | Mapping[str, Any]" = "standard", **fields: Any) -> Rules:
+RulesLike: TypeAlias = Rules | str | Mapping[str, Any]
+"""Wherever rules are taken: a `Rules`, a preset's name or a dict of fields."""
+
+
+def resolve_rules(rules: RulesLike = "standard", **fields: Any) -> Rules:
     """Return `Rules` from a `Rules`, a preset's name or a dict, with flat fields overriding it."""
     if isinstance(rules, str):
         return Rules.preset(rules, **fields)

@@ -81,8 +81,17 @@ def draw_dealers(seed, rows, tables, deals, players, dealers):
         dealers[i] = seat
 
 
+def draw_numbers(seed: int, firsts: np.ndarray, second: int = 0) -> np.ndarray:
+    """Return a random number (n,) uint64 for each of `firsts` (n,) ints, a function of the seed, of
+    it and of `second`."""
+    numbers = np.empty(len(firsts), np.uint64)
+    with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
+        fill_numbers(np.uint64(seed), firsts.astype(np.uint64), np.uint64(second), numbers)
+    return numbers
+
+
 @compiled
-def mix_all(seed, firsts, seconds, numbers):
-    """Set each of `numbers` (n,) uint64 from the seed and its two of `firsts`, `seconds` (n,)."""
+def fill_numbers(seed, firsts, second, numbers):
+    """Set `numbers` (n,) as `draw_numbers` does."""
     for i in range(len(numbers)):
-        numbers[i] = stream(seed, firsts[i], seconds[i], 0)
+        numbers[i] = stream(seed, firsts[i], second, 0)

@@ -33,7 +33,7 @@ def warm_up() -> None:
         masks = np.zeros((1, encoding.num_actions), np.int8)
         encoding.mask(tables.games, masks)
         encoding.encode(tables.games, row, np.zeros((1, encoding.size), np.float32))
-        tables.find_cards(masks.argmax(axis=1), encoding.classes)
+        tables.find_cards(masks.argmax(axis=1), encoding.action_of_card)
         tables.play()
 
 
@@ -64,6 +64,7 @@ class Tables:
         self._cards = np.zeros(num_tables, np.int64)
         self._gains = np.zeros((num_tables, rules.sides), np.int64)
         self._earned = np.zeros((num_tables, rules.sides), np.int64)
+        self._shares = np.zeros((num_tables, rules.sides))
         self.reseed(secrets.randbits(64))
 
     def reseed(self, seed: int) -> None:
@@ -153,55 +154,69 @@ class Tables:
         self.scored[:] = False
         self.over[:] = False
 
-    def find_cards(self, actions: np.ndarray, classes: np.ndarray) -> int:
+    def find_cards(self, actions: np.ndarray, action_of_card: np.ndarray) -> int:
         """Choose the card of each of `actions` (n,) int64; return the index of the first table
-        where it is no card of the hand to play, -1 if all are. `classes` (52,) int64 maps a card to
-        its action; of several cards the lowest is chosen."""
-        return game.choose_cards(self.games, self._table_rules, actions, classes, self._cards)
+        where it is no card of the hand to play, -1 if all are. `action_of_card` (52,) int64
+        tells; of several cards the lowest is chosen."""
+        return game.choose_cards(
+            self.games, self._table_rules, actions, action_of_card, self._cards
+        )
 
     def play(self) -> None:
         """Play the cards that `find_cards` chose; set `rewards`, `scored` and `over`."""
         game.play_all(self.games, self._table_rules, self._cards, self._gains)
-        game.find_finished(self.games, self._table_rules, self.scored, self.over)
+        game.find_finished(self.games, self._table_rules, self.scored, self.over, self._shares)
         reward_all(
-            self.games,
-            self._table_rules,
             REWARDS.index(self.reward_kind),
             self.over,
             self._gains,
+            self._shares,
             self._earned,
             self.rewards,
         )
 
+    def score(self, row: int) -> list[dict[str, int]]:
+        """Return each side's score of a table's deal, what is hidden included."""
+        here = self.games[row : row + 1]
+        fields = ("captured", "pistis", "jack_pistis", "match_points")
+        cards, pistis, jack_pistis, match_points = (here[field][0].tolist() for field in fields)
+        points = here["public_points"][0].tolist()
+        taker = int(here["starters_taker"][0])
+        if taker != game.NOBODY and not here["scored"][0]:
+            face_down = here["deck"][0, : game.FACE_DOWN].tolist()
+            points[self.rules.side(taker)] += sum(map(self.rules.card_points, face_down))
+        return [
+            {
+                "points": points[side],
+                "cards": cards[side],
+                "pistis": pistis[side],
+                "jack_pistis": jack_pistis[side],
+                "match_points": match_points[side],
+            }
+            for side in range(self.rules.sides)
+        ]
+
 
 @compiled
-def reward_all(games, table, kind, over, gains, earned, rewards):
-    """Set `rewards` (n, sides) from each side's `gains` (n, sides) of the last play: a side's
-    amount less the mean amount of the others.
+def reward_all(kind, over, gains, shares, earned, rewards):
+    """Set `rewards` (n, sides) of the last play: a side's amount less the others' mean amount.
 
-    The amounts are the gains ("difference"), the episode's sum of them when it is over
-    ("terminal", summed up in `earned`), or one win, split among those who share it ("win").
+    The amounts are the `gains` ("difference"), or when the episode is over the sum of them
+    ("terminal", kept in `earned`) or the `shares` of the win ("win"); all are (n, sides).
     """
-    sides = table[0].sides
+    sides = rewards.shape[1]
     amounts = np.zeros(sides)
-    for i in range(len(games)):
-        if kind == DIFFERENCE:
-            for side in range(sides):
+    for i in range(len(rewards)):
+        for side in range(sides):
+            earned[i, side] += gains[i, side]
+            if kind == DIFFERENCE:
                 amounts[side] = gains[i, side]
-        elif kind == TERMINAL:
-            for side in range(sides):
-                earned[i, side] += gains[i, side]
-                amounts[side] = earned[i, side] if over[i] else 0
-        elif over[i]:
-            best, winners = 0, 0
-            for side in range(sides):
-                best = max(best, games[i].match_points[side])
-            for side in range(sides):
-                winners += games[i].match_points[side] == best
-            for side in range(sides):
-                amounts[side] = (games[i].match_points[side] == best) / winners
-        else:
-            amounts[:] = 0
+            elif not over[i]:
+                amounts[side] = 0
+            elif kind == TERMINAL:
+                amounts[side] = earned[i, side]
+            else:
+                amounts[side] = shares[i, side]
         total = amounts.sum()
         for side in range(sides):
             rewards[i, side] = amounts[side] - (total - amounts[side]) / (sides - 1)

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from pisti_env.cards import CARD_NAMES, KIND_NAMES, NUM_CARDS, card_names
+from pisti_env.cards import card_names
 from pisti_env.observation import encoder, state_encoder
-from pisti_env.rules import Rules, resolve_rules
+from pisti_env.rules import RulesLike, resolve_rules
 from pisti_env.shuffle import check_seed
 from pisti_env.tables import Tables, check_dealers, check_decks, is_int, warm_up
 from pisti_env.view import hand_of
@@ -36,13 +36,16 @@ class DealBatch:
     - `deal_ended` (n,) bool: the last step ended the table's deal;
     - `final_scores` (n, sides) int64: the points of that deal, valid where `deal_ended`.
 
-    Table i plays the same deals whatever `num_envs` and `threads`.
+    `rules` (and single fields of them), `observation` and `rewards` are as in `pisti_v0`. `seed`
+    decides the decks; without one they are unpredictable. `threads` share the tables; a table plays
+    the same deals whatever `num_envs` and `threads`. The first episodes begin at once. Raises
+    `ValueError` for a wrong argument.
     """
 
     def __init__(
         self,
         num_envs: int,
-        rules: Rules | str | Mapping[str, Any] = "standard",
+        rules: RulesLike = "standard",
         observation: str = "kinds",
         rewards: str = "difference",
         seed: int | None = None,
@@ -129,7 +132,7 @@ class DealBatch:
         ended = np.empty(self.num_envs, np.bool_)
 
         def choose(tables: Tables, shard: slice) -> int:
-            row = tables.find_cards(actions[shard], self._encoder.classes)
+            row = tables.find_cards(actions[shard], self._encoder.action_of_card)
             return row if row < 0 else shard.start + row
 
         def play(tables: Tables, shard: slice) -> None:
@@ -149,7 +152,8 @@ class DealBatch:
     def observe_as(self, encoding: str, rows: np.ndarray | None = None) -> np.ndarray:
         """Return what the seats to play observe in another encoding, a new (n, d) float32 array.
 
-        With `rows` (k,), indices of tables (or a mask of them), only those tables' (k, d).
+        With `rows` (k,), indices of tables (or a mask of them), only those tables' (k, d); raises
+        `IndexError` for one that is not there.
         """
         other = encoder(encoding, self.rules)
 
@@ -252,7 +256,7 @@ class DealBatch:
         shard = next(i for i, shard in enumerate(self._shards) if table < shard.stop)
         row = table - self._shards[shard].start
         hand = hand_of(self._tables[shard].games[row : row + 1], seat)
-        names = CARD_NAMES if self._encoder.num_actions == NUM_CARDS else KIND_NAMES
+        names = self._encoder.action_names
         name = f" ({names[action]})" if 0 <= action < len(names) else ""
         raise ValueError(
             f"action of table {table} is {action}{name}, which is not in the hand of seat {seat}, "

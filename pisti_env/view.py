@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pisti_env.cards import CARD_NAMES, NO_CARD, card_names
-from pisti_env.game import FACE_DOWN, NOBODY, STARTER, table_rules
-from pisti_env.observation import find_knowing
+from pisti_env.game import FACE_DOWN, NOBODY, STARTER
 from pisti_env.rules import Rules
 
 
@@ -81,8 +80,8 @@ def make_view(
     starters_down = number("starters_down")
     if starters_down:
         pile.insert(0, int(deck[STARTER]))
-    knows = np.zeros(1, np.bool_)
-    find_knowing(games, table_rules(rules), np.array([NOBODY if seat is None else seat]), knows)
+    knowing = games["knows_starters"][0, : rules.players]
+    knows = knowing.all() if seat is None else knowing[seat]  # no side alone knows less than all
     bottom_card, last_capturer, to_play = map(number, ("bottom_card", "last_capturer", "to_play"))
     return View(
         hand=None if seat is None else tuple(hand_of(games, seat)),
@@ -94,7 +93,7 @@ def make_view(
         public_points=per_side("public_points"),
         pistis=per_side("pistis"),
         jack_pistis=per_side("jack_pistis"),
-        known_starters=tuple(deck[:FACE_DOWN].tolist()) if knows[0] else (),
+        known_starters=tuple(deck[:FACE_DOWN].tolist()) if knows else (),
         shown_jacks=tuple(games["shown_jacks"][0, : number("num_shown_jacks")].tolist()),
         bottom_card=None if bottom_card == NO_CARD else bottom_card,
         last_capturer=None if last_capturer == NOBODY else last_capturer,
@@ -111,27 +110,6 @@ def make_view(
 def hand_of(games: np.ndarray, seat: int) -> list[int]:
     """Return a seat's cards at the one table of `games`, sorted."""
     return sorted(games["hands"][0, seat, : games["hand_sizes"][0, seat]].tolist())
-
-
-def score_of(games: np.ndarray, rules: Rules) -> list[dict[str, int]]:
-    """Return each side's score of the deal at the one table of `games`, true points included."""
-    fields = ("captured", "pistis", "jack_pistis", "match_points")
-    cards, pistis, jack_pistis, match_points = (games[field][0].tolist() for field in fields)
-    points = games["public_points"][0].tolist()
-    taker = int(games["starters_taker"][0])
-    if taker != NOBODY and not games["scored"][0]:
-        face_down = games["deck"][0, :FACE_DOWN].tolist()
-        points[rules.side(taker)] += sum(rules.card_points(card) for card in face_down)
-    return [
-        {
-            "points": points[side],
-            "cards": cards[side],
-            "pistis": pistis[side],
-            "jack_pistis": jack_pistis[side],
-            "match_points": match_points[side],
-        }
-        for side in range(rules.sides)
-    ]
 
 
 def draw(view: View, rules: Rules) -> str:

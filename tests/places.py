@@ -6,6 +6,7 @@ of knowledge and of observations have in common: random tables at random moments
 of an observation turned back into counts.
 """
 
+import functools
 import random
 from dataclasses import dataclass, field
 
@@ -260,35 +261,40 @@ def random_moments(rng, tables, moments, **kwargs):
             places.play(card)
 
 
-def unit(scale, rules, classes):
+def unit(scale, rules):
     """What 1.0 stands for, from the words of `describe`."""
     units = {
         "1": 1,
-        "all equal cards": rules.num_packs * (rules.copies if classes == 15 else 1),
         "packs": rules.num_packs,
-        "classes": classes,
+        "packs * copies": rules.num_packs * rules.copies,
+        "52": 52,
+        "15": 15,
         "players": rules.players,
         "hand_size": rules.hand_size,
         "deck": rules.deck_size,
         "packets": rules.num_packets,
-        "jacks": rules.num_packs * rules.copies,
         "plays // 2": max(1, rules.num_plays // 2),
         "max_deal_points": max(1, rules.max_deal_points),
         "target + max_deal_points": max(1, (rules.target or 0) + rules.max_deal_points),
-        "itself + max_deal_points": max(1, (rules.target or 0) + rules.max_deal_points),
     }
     return units[scale]
 
 
-def decode(observation, layout, rules):
+@functools.cache
+def layout_of(encoding, rules):
+    """The layout of an encoding, and what 1.0 stands for in each of its numbers."""
+    layout = pisti_v0.describe(encoding, rules)
+    sizes = [row.slice.stop - row.slice.start for row in layout]
+    return layout, np.repeat([float(unit(row.scale, rules)) for row in layout], sizes)
+
+
+def decode(observation, encoding, rules):
     """The counts of an observation, or a state, by name of the piece: lists of ints."""
-    counts = {}
-    classes = next(row.slice.stop - row.slice.start for row in layout if row.name == "top")
-    for row in layout:
-        counted = observation[row.slice].astype(np.float64) * unit(row.scale, rules, classes)
-        counts[row.name] = np.rint(counted).astype(int).tolist()
-        assert np.abs(counted - counts[row.name]).max(initial=0) < 0.02, row
-    return counts
+    layout, units = layout_of(encoding, rules)
+    counted = observation.astype(np.float64) * units
+    counts = np.rint(counted).astype(int)
+    assert np.abs(counted - counts).max() < 0.02, (encoding, rules)
+    return {row.name: counts[row.slice].tolist() for row in layout}
 
 
 def kind(card):

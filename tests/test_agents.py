@@ -225,8 +225,11 @@ def test_what_does_not_fit_is_refused(name):
         agent.act(observations, masks[:, :15])
     with pytest.raises(ValueError, match="seeds has shape"):
         agent.act(observations, masks, np.zeros(2, np.uint64))
-    masks[1] = 0
-    with pytest.raises(ValueError, match="mask 1 has no legal card"):
+    for wrong in ([0, 1, -1], [0, 1, 2**64], [0.0, 1.0, 2.0]):
+        with pytest.raises(ValueError, match="ints from 0 to 2"):
+            agent.act(observations, masks, wrong)
+    masks[1, :-1] = masks[2] = 0
+    with pytest.raises(ValueError, match="mask 2 has no legal action"):
         agent.act(observations, masks)
     assert len(agent.act(observations[:0], masks[:0])) == 0
 
@@ -250,6 +253,8 @@ def test_load_makes_agents(name):
         ({"name": "greddy"}, "agent is 'greddy'; expected one of random, greedy, counting"),
         ({"name": "no/such.safetensors"}, "or the path of a checkpoint"),
         ({"name": ""}, "agent is ''"),
+        ({"name": "x" * 5000}, "or the path of a checkpoint"),
+        ({"name": "x\0"}, "or the path of a checkpoint"),
         ({"name": "search"}, "does not exist yet"),
         ({"name": "search:pisti-2p"}, "does not exist yet"),
         ({"name": "greedy", "rules": "nonsense"}, "rules preset is 'nonsense'"),

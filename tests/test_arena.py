@@ -13,7 +13,6 @@ from pisti_env import Rules, arena, pisti_v0
 from pisti_env.agents import load
 from pisti_env.arena import (
     MatchFinals,
-    check_fit,
     decision_seeds,
     draw_decks,
     evaluate,
@@ -439,12 +438,13 @@ def test_revision_is_of_the_checkout_or_the_version(tmp_path, monkeypatch):
         ({"agents": ["greedy"]}, "agents are 1"),
         ({"deals": 0}, "deals is 0"),
         ({"deals": 2.0}, "deals is 2.0"),
+        ({"deals": 10**13}, "deals is 10000000000000; expected an int from 1 to"),
         ({"seed": -1}, "seed is -1"),
         ({"rules": "nonsense"}, "rules preset is 'nonsense'"),
         ({"agents": ["greedy", "nobody"]}, "agent is 'nobody'"),
         ({"names": ["one"]}, "names are 1"),
         ({"agents": ["greedy", Lowest(Rules(players=3))]}, "made for players=3"),
-        ({"agents": ["greedy", Lowest(Rules(packs=2))]}, "made for a deck of other cards"),
+        ({"agents": ["greedy", Lowest(Rules(packs=2))]}, "made for packs=2"),
         ({"agents": ["greedy", Lowest(Rules(hand_size=2))]}, "made for hand_size=2"),
     ],
 )
@@ -454,9 +454,16 @@ def test_what_is_wrong_is_said(arguments, message):
     assert message in str(raised.value) and "\n" not in str(raised.value)
 
 
-def test_an_observation_of_another_layout_is_refused():
-    agent = Lowest(Rules(starter_jack="stock_bottom"))
+def test_an_agent_made_for_other_rules_is_noted_or_refused():
+    agent = Lowest(Rules(starter_jack="stock_bottom"), "full")
+    quick = {"deals": 2, "match": False}
     with pytest.raises(ValueError, match="another layout"):
-        check_fit("it", agent, Rules())
+        evaluate([agent, "greedy"], **quick)
     agent.observation = "basic"
-    check_fit("it", agent, Rules(target=151))
+    note = "it was made for other rules (starter_jack 'stock_bottom' -> 'pile')"
+    evaluation = evaluate([agent, agent], names=["it", "it"], **quick)
+    assert evaluation.notes == (note,) and evaluation.to_dict()["notes"] == [note]
+    with pytest.raises(ValueError) as raised:
+        evaluate([agent, "greedy"], names=["it", "greedy"], strict=True, **quick)
+    assert str(raised.value).startswith(note)
+    assert evaluate(["greedy", "random"], strict=True, **quick).notes == ()

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
-from pisti_env import Rules
+from pisti_env import Rules, arena
+from pisti_env import agents as players
 from pisti_env.agents import checkpoint as checkpoints
 from pisti_env.agents.checkpoint import (
     FORMAT_VERSION,
@@ -337,34 +338,38 @@ def test_what_a_killed_writer_left_is_no_obstacle(path):
     ],
 )
 def test_rules_that_a_policy_may_play(path, rules):
-    checkpoint = read_checkpoint(path)
-    line = check_fit(checkpoint, rules)
-    assert line is not None
-    assert "\n" not in line
-    with pytest.warns(UserWarning, match="trained under other rules") as caught:
-        agent = PolicyAgent(checkpoint, rules)
-    assert len(caught) == 1
-    assert agent.warning == line
-    assert agent.rules == rules
-    with pytest.raises(ValueError, match="other rules"):
-        check_fit(checkpoint, rules, strict=True)
-    with pytest.raises(ValueError, match="other rules"):
-        PolicyAgent(checkpoint, rules, strict=True)
+    line = check_fit(str(path), Rules(), rules, "kinds")
+    assert line is not None and "\n" not in line
+    with pytest.warns(UserWarning, match="made for other rules") as caught:
+        agent = players.load(path, rules)
+    assert [str(warning.message) for warning in caught] == [line]
+    assert agent.rules == Rules()
+    with pytest.raises(ValueError, match="made for other rules"):
+        players.load(path, rules, strict=True)
+    with pytest.warns(UserWarning, match="made for other rules"):
+        evaluation = arena.evaluate([path, "greedy"], rules, deals=2, match=False)
+    assert evaluation.notes == (line,)
+
+
+def test_by_default_a_policy_plays_its_own_rules(tmp_path, monkeypatch):
+    monkeypatch.setattr(players, "CHECKPOINT_FOLDERS", (tmp_path,))
+    rules = Rules(players=4, target=60)
+    write_checkpoint(tmp_path / "four.safetensors", make(rules))
+    assert players.load("four", strict=True).rules == rules
 
 
 @pytest.mark.parametrize("rules", [Rules(), Rules(packs=1), Rules(partners=False)])
 def test_the_same_rules_written_otherwise(path, rules):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        agent = PolicyAgent(read_checkpoint(path), rules, strict=True)
-    assert agent.warning is None
+        PolicyAgent(read_checkpoint(path), rules, strict=True)
 
 
 @pytest.mark.parametrize(
     ("rules", "expected"),
     [
         (Rules(players=3), "players=2"),
-        (Rules(packs=2), "num_packs=1"),
+        (Rules(packs=2), "packs=1"),
         (Rules(ranks=12), "ranks=13"),
         (Rules(copies=3), "copies=4"),
         (Rules(hand_size=3), "hand_size=4"),
@@ -379,8 +384,8 @@ def test_rules_that_a_policy_may_not_play(path, rules, expected):
 
 
 def test_partners_are_not_opponents():
-    with pytest.raises(ValueError, match="pairs"):
-        check_fit(make(Rules(players=4)), Rules(players=4, partners=False))
+    with pytest.raises(ValueError, match="partners=True and cannot play partners=False"):
+        check_fit("it", Rules(players=4), Rules(players=4, partners=False), "kinds")
 
 
 # Playing.
@@ -468,6 +473,7 @@ def test_extremes_are_drawn_from_too():
         assert actions[1] in (1, 2)
 
 
+@pytest.mark.parametrize("sample", [False, True])
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -477,15 +483,17 @@ def test_extremes_are_drawn_from_too():
         (lambda o, m: (o, m * 0), "mask 0 has no legal action"),
     ],
 )
-def test_wrong_arrays_are_refused(change, expected):
+def test_wrong_arrays_are_refused(change, expected, sample):
     with pytest.raises(ValueError, match=expected):
-        PolicyAgent(make()).act(*change(*moments()))
+        PolicyAgent(make(), sample=sample).act(*change(*moments()))
 
 
-def test_wrong_seeds_are_refused():
+@pytest.mark.parametrize("sample", [False, True])
+def test_wrong_seeds_are_refused(sample):
     observations, masks = moments()
-    with pytest.raises(ValueError, match="seeds has shape"):
-        PolicyAgent(make(), sample=True).act(observations, masks, np.zeros(3, np.uint64))
+    for seeds in (np.zeros(3, np.uint64), np.full(len(masks), -1)):
+        with pytest.raises(ValueError, match="seeds has shape"):
+            PolicyAgent(make(), sample=sample).act(observations, masks, seeds)
 
 
 def test_playing_needs_no_torch(path):

@@ -1,5 +1,7 @@
 """The command `pisti`: what it prints and writes, and how it refuses."""
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
@@ -87,6 +89,8 @@ def test_evaluate_writes_json(pisti, tmp_path):
         (["greedy"], ["two or more"]),
         ([], ["AGENT"]),
         (["greedy", "random", "--deals", "0"], ["deals is 0"]),
+        (["greedy", "random", "--deals", "10000000000000"], ["deals is 10000000000000"]),
+        (["greedy", "random", "--deals", "99999999999999999999"], ["deals is 9999999", "from 1"]),
         (["greedy", "random", "--deals", "many"], ["--deals", "'many'"]),
         (["greedy", "random", "--seed", "-1"], ["seed is -1"]),
         (["greedy", "random", "--rules", "nonsense"], ["'nonsense'", "standard"]),
@@ -137,43 +141,39 @@ def test_a_file_that_is_no_checkpoint(pisti, tmp_path, nothing_is_played):
 
 
 class Foreign:
-    """An agent that was trained under other rules."""
+    """An agent that was made for other rules."""
 
     observation = "basic"
-    warning = "it was trained under other rules (target 101 -> None)"
-
-    def __init__(self, rules):
-        self.rules = rules
+    rules = Rules(target=101)
 
     def act(self, observations, masks, seeds=None):
         return masks.argmax(axis=1)
 
 
 def test_other_rules_are_noted_or_refused(pisti, tmp_path, monkeypatch):
-    def load(name, rules, *arguments, **keywords):
-        return Foreign(rules)
-
-    monkeypatch.setattr(cli, "load", load)
+    monkeypatch.setattr(arena, "load", lambda *arguments, **keywords: Foreign())
     file = tmp_path / "out.json"
     ran = pisti(*EVALUATE, "--json", file)
-    assert ran.status == 0 and ran.err == f"warning: {Foreign.warning}\n" * 2
-    assert json.loads(file.read_text())["notes"] == [Foreign.warning] * 2
+    difference = "was made for other rules (target 101 -> None)"
+    notes = [f"greedy {difference}", f"random {difference}"]
+    assert ran.status == 0 and ran.err == "".join(f"warning: {note}\n" for note in notes)
+    assert json.loads(file.read_text())["notes"] == notes
     file.unlink()
-    refused(pisti(*EVALUATE, "--json", file, "--strict"), Foreign.warning, "--strict")
+    refused(pisti(*EVALUATE, "--json", file, "--strict"), notes[0], "strict")
     assert not list(tmp_path.iterdir())
 
 
-def test_sample_is_passed_on(pisti, monkeypatch):
-    asked, load = [], cli.load
+def test_sample_and_strict_are_passed_on(pisti, monkeypatch):
+    asked, load = [], arena.load
 
-    def spy(name, rules, seed, sample=None):
-        asked.append(sample)
-        return load(name, rules, seed, sample)
+    def spy(name, rules, seed, sample, strict):
+        asked.append((sample, strict))
+        return load(name, rules, seed, sample, strict=strict)
 
-    monkeypatch.setattr(cli, "load", spy)
+    monkeypatch.setattr(arena, "load", spy)
     pisti(*EVALUATE)
-    pisti(*EVALUATE, "--sample")
-    assert asked == [None, None, True, True]
+    pisti(*EVALUATE, "--sample", "--strict")
+    assert asked == [(None, False)] * 2 + [(True, True)] * 2
 
 
 def test_interrupting_is_quiet(pisti, monkeypatch):
@@ -183,6 +183,24 @@ def test_interrupting_is_quiet(pisti, monkeypatch):
     monkeypatch.setattr(arena, "evaluate", evaluate)
     ran = pisti(*EVALUATE)
     assert (ran.status, ran.out, ran.err) == (130, "", "pisti evaluate: interrupted\n")
+
+
+def test_too_little_memory_is_one_plain_line(pisti, monkeypatch):
+    def evaluate(*arguments, **keywords):
+        raise MemoryError
+
+    monkeypatch.setattr(arena, "evaluate", evaluate)
+    refused(pisti(*EVALUATE), "out of memory")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+@pytest.mark.parametrize("arguments", [["--help"], ["rules"], ["describe", "full"]])
+def test_an_output_that_cannot_show_every_letter(monkeypatch, encoding, arguments):
+    output = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(output, encoding, write_through=True))
+    with contextlib.suppress(SystemExit):
+        cli.main(arguments)
+    assert b"?" in output.getvalue()
 
 
 def test_rules_lists_presets_and_options(pisti):

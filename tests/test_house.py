@@ -25,7 +25,6 @@ FLOORS = {
     "pisti_v0": 3,  # the PettingZoo environment
     "vector": 3,  # many tables at once
     "agents": 4,  # they see observation and mask
-    "single": 5,  # one learner against opponents
     "arena": 5,  # mirrored deals, intervals
     "cli": 6,
     "__main__": 6,
@@ -78,6 +77,11 @@ def test_reading_imports():
     assert "pisti_env.rules.Rules" in imports(PACKAGE / "__init__.py")
     assert room(["pisti_env", "rules", "Rules"]) == "rules"
     assert room(["pisti_env", "Rules"]) == ""
+
+
+def test_nothing_has_a_floor_that_is_not_there():
+    assert set(FLOORS) == {room(module_parts(source)) for source in SOURCES}
+    assert {name for peers in PEERS for name in peers} <= set(FLOORS)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=MODULES)

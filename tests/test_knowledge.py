@@ -211,17 +211,15 @@ def rebuild(pieces, rules, seat):
 def test_rebuilding_covers_the_whole_view():
     env = pisti_v0.raw_env(observation="history")
     env.reset(seed=0)
-    layout = pisti_v0.describe("history")
-    pieces = decode(env.observe("player_0")["observation"], layout, env.rules)
+    pieces = decode(env.observe("player_0")["observation"], "history", env.rules)
     fields = {field.name for field in dataclasses.fields(env.view(0))}
     assert fields - {"last_deal"} == set(rebuild(pieces, env.rules, 0))
 
 
 def compare_with_view(env, seat):
     """The "history" observation of a seat against its view."""
-    layout = pisti_v0.describe("history", env.rules)
     observation = env.observe_as(f"player_{seat}", "history")["observation"]
-    pieces = decode(observation, layout, env.rules)
+    pieces = decode(observation, "history", env.rules)
     rebuilt = rebuild(pieces, env.rules, seat)
     view = env.view(seat)
     highest = (env.rules.target or 0) + env.rules.max_deal_points
@@ -273,7 +271,7 @@ def test_what_full_and_kinds_tell(case, encoding):
         rules, seat = env.rules, rng.randrange(env.rules.players)
         view, sides, players = env.view(seat), env.rules.sides, env.rules.players
         observation = env.observe_as(f"player_{seat}", encoding)["observation"]
-        pieces = decode(observation, pisti_v0.describe(encoding, rules), rules)
+        pieces = decode(observation, encoding, rules)
         known_starters = [places.cards[place] for place in range(3)]
         expected = {
             "hand": counted(view.hand, classes),
@@ -324,7 +322,7 @@ def compare_parts(env, places, seat, encoding):
     """hand, played, known_starters, shown and bottom_card share out what the seat has seen."""
     rules, classes = env.rules, 15 if "kinds" in encoding else 52
     observation = env.observe_as(f"player_{seat}", encoding)["observation"]
-    pieces = decode(observation, pisti_v0.describe(encoding, rules), rules)
+    pieces = decode(observation, encoding, rules)
     parts = [0] * classes
     for name in ("hand", "played", "known_starters", "bottom_card"):
         for card, count in enumerate(pieces.get(name, [])):
@@ -361,52 +359,6 @@ def test_cards_that_everyone_knows_are_followed(fields):
             env.step(card)
             places.play(card)
     assert INTERPRETED or in_hands
-
-
-def test_cards_unknown_to_the_leader():
-    """As counted by hand: at its first decision of each packet, with and without the starters."""
-    for players, unknown in (
-        (2, [47, 39, 31, 23, 15, 7]),
-        (3, [47, 35, 23, 11]),
-        (4, [47, 31, 15]),
-    ):
-        env = pisti_v0.raw_env(players=players, observation="history")
-        layout = pisti_v0.describe("history", players=players)
-        rng = seeded("leader", players)
-        for seed in range(2 if INTERPRETED else 8):
-            env.reset(seed=seed)
-            while env.view(None).shown_jacks:
-                env.reset()
-            for packet in range(len(unknown)):
-                observation = env.observe(env.agent_selection)["observation"]
-                pieces = decode(observation, layout, env.rules)
-                seen = sum(sum(pieces[name]) for name in ("hand", "played", "known_starters"))
-                seen_starters = sum(pieces["known_starters"])
-                assert seen_starters in (0, 3)
-                assert 52 - seen == unknown[packet] - seen_starters
-                for _ in range(4 * players):
-                    env.step(rng.choice(env.view(env.view(None).to_play).hand))
-
-
-def test_the_last_packet_shows_the_other_hand_to_who_took_the_starters():
-    env = pisti_v0.raw_env(observation="full")
-    layout = pisti_v0.describe("full")
-    rng = seeded("last packet")
-    found = 0
-    for seed in range(4 if INTERPRETED else 20):
-        env.reset(seed=seed)
-        for _ in range(40):
-            env.step(rng.choice(env.view(env.view(None).to_play).hand))
-        seat = env.view(None).to_play
-        pieces = decode(env.observe(env.agent_selection)["observation"], layout, env.rules)
-        if any(pieces["known_starters"]):
-            found += 1
-            seen = [
-                sum(pieces[n][c] for n in ("hand", "played", "known_starters")) for c in range(52)
-            ]
-            unseen = tuple(card for card in range(52) if not seen[card])
-            assert unseen == env.view(1 - seat).hand
-    assert found > 0
 
 
 def test_nobody_is_shown_whose_starters_they_are():

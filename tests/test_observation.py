@@ -7,6 +7,7 @@ from places import (
     ENCODINGS,
     Places,
     choose,
+    counted,
     decode,
     is_jack,
     random_moments,
@@ -113,7 +114,7 @@ def test_basic_counts_the_jacks_that_the_seat_has_seen(case):
     for env, places in random_moments(rng, 10 if INTERPRETED else 30, 3):
         seat = rng.randrange(env.rules.players)
         observation = env.observe_as(f"player_{seat}", "basic")["observation"]
-        pieces = decode(observation, pisti_v0.describe("basic", env.rules), env.rules)
+        pieces = decode(observation, "basic", env.rules)
         known = [places.cards[place] for place in places.known(seat)]
         assert pieces["jacks_seen"] == [sum(map(is_jack, known))]
         view = env.view(seat)
@@ -124,13 +125,12 @@ def test_basic_counts_the_jacks_that_the_seat_has_seen(case):
 
 @pytest.mark.parametrize("fields", EXTREME_RULES, ids=str)
 def test_numbers_stay_within_bounds(fields):
-    """At thousands of positions, the end of a deal included; and on 1 for what is full."""
+    """At thousands of positions, the end of a deal included."""
     rules = Rules(**fields)
     num_envs = 4 if INTERPRETED else 64
     batches = {encoding: DealBatch(num_envs, rules, encoding, seed=1) for encoding in ENCODINGS}
     rng = np.random.default_rng(1)
     batch = batches["history"]
-    highest = 0.0
     for step in range(min(rules.num_plays, 8) if INTERPRETED else 2 * rules.num_plays):
         for encoding in ENCODINGS:
             numbers = batch.observe_as(encoding)
@@ -138,14 +138,36 @@ def test_numbers_stay_within_bounds(fields):
             assert numbers.min() >= 0 and numbers.max() <= 1, (encoding, step)
         states = batch.states()
         assert states.min() >= 0 and states.max() <= 1
-        highest = max(highest, numbers.max())
         noise = rng.random(batch.action_masks.shape)
         batch.step((batch.action_masks * (1 + noise)).argmax(axis=1))
-    assert highest == 1
+
+
+@pytest.mark.parametrize("players", [2, 5])
+@pytest.mark.parametrize("encoding", ["full", "kinds"])
+def test_what_is_full_is_one(encoding, players):
+    """At the end of a deal all equal cards have been played, but for the face-down starters."""
+    env = pisti_v0.raw_env(players=players, observation=encoding)
+    layout = pisti_v0.describe(encoding, env.rules)
+    where = {row.name: row.slice for row in layout}
+    classes = 15 if encoding == "kinds" else 52
+    # As many kinds of two and of ten as there are of other ranks would be.
+    whole = 4 * env.rules.num_packs if encoding == "kinds" else env.rules.num_packs
+    held = np.array(counted(env.rules.deck_cards(), classes))
+    for seed in range(3):
+        env.reset(seed=seed)
+        while not env.terminations[env.agent_selection]:
+            env.step(int(env.infos[env.agent_selection]["action_mask"].argmax()))
+        view = env.view(0)
+        assert len(view.known_starters) == 3 and view.stock_size == 0
+        numbers = env.observe("player_0")["observation"]
+        down = np.array(counted(view.known_starters, classes))
+        assert numbers[where["played"]] == pytest.approx((held - down) / whole)
+        assert numbers[where["known_starters"]] == pytest.approx(down / whole)
+        assert (numbers[where["played"]] == 1).sum() == ((held == whole) & (down == 0)).sum() > 0
 
 
 def high_scorer(places, rng):
-    """Piştis wherever possible, and one side that feeds the other with lone cards."""
+    """Piştis wherever possible."""
     legal = places.legal()
     top = places.cards[places.pile[-1]] if places.pile else None
     same = [card for card in legal if top is not None and card % 13 == top % 13]
@@ -194,8 +216,7 @@ def test_the_most_that_a_side_can_score():
     score = env.score()
     assert score[1]["pistis"] >= 20
     assert max(side["points"] for side in score) <= env.rules.max_deal_points
-    layout = pisti_v0.describe("full")
-    points = decode(env.observe("player_1")["observation"], layout, env.rules)["public_points"]
+    points = decode(env.observe("player_1")["observation"], "full", env.rules)["public_points"]
     assert points[0] == score[1]["points"]
 
 
@@ -281,7 +302,7 @@ def test_the_state_tells_everything():
     rng = seeded("state")
     for env, places in random_moments(rng, 3 if INTERPRETED else 60, 3):
         rules = env.rules
-        pieces = decode(env.state(), pisti_v0.describe("state", rules), rules)
+        pieces = decode(env.state(), "state", rules)
         for seat in range(rules.players):
             counts = pieces["hands"][52 * seat : 52 * seat + 52]
             hand = [card for card in range(52) for _ in range(counts[card])]

@@ -1133,7 +1133,7 @@ def test_cards_unknown_to_the_leader_at_its_first_decision_of_a_packet(players, 
 def test_cards_and_points_are_neither_lost_nor_made(players, packs):
     rng = random.Random(f"{players} {packs}")
     env = pisti_v0.raw_env(players=players, packs=packs)
-    for seed in range(4 if INTERPRETED else 300):
+    for seed in range(4 if INTERPRETED else 100):
         env.reset(seed=seed)
         play_at_random(env, rng)
         cards, sides = of_score(env, "cards"), env.unwrapped.score()
@@ -1150,7 +1150,7 @@ def test_cards_and_points_are_neither_lost_nor_made(players, packs):
 def test_burnt_cards_are_all_that_is_missing():
     rng = random.Random(8)
     env = pisti_v0.raw_env(players=5, packs=1, leftovers="burn")
-    for seed in range(4 if INTERPRETED else 200):
+    for seed in range(4 if INTERPRETED else 100):
         env.reset(seed=seed)
         play_at_random(env, rng)
         assert sum(of_score(env, "cards")) == 44
@@ -1170,7 +1170,7 @@ def test_points_of_a_deal_without_pistis(fields, total, players):
     rng = random.Random(5)
     env = pisti_v0.raw_env(players=players, **fields)
     seen = set()
-    for seed in range(30 if INTERPRETED else 300):
+    for seed in range(30 if INTERPRETED else 100):
         env.reset(seed=seed)
         play_at_random(env, rng)
         if not sum(of_score(env, "pistis") + of_score(env, "jack_pistis")):
@@ -1276,7 +1276,7 @@ FREQUENCIES = {
 
 @pytest.mark.parametrize("choose", FREQUENCIES)
 def test_how_often_things_happen(choose):
-    deals = 50 if INTERPRETED else 3000
+    deals = 50 if INTERPRETED else 2000
     seen = list(count_things(choose, deals))
     for name, expected in zip(seen[0], FREQUENCIES[choose], strict=True):
         values = [deal[name] for deal in seen]

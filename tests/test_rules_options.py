@@ -307,7 +307,7 @@ def test_hash_is_the_same_in_another_process():
 
 
 def rules_of(**arguments):
-    """What game `raw_env` makes of its arguments: players, and whether it needs more deals."""
+    """What game `raw_env` makes of its arguments: players, and whether a bottom card is shown."""
     env = pisti_v0.raw_env(**arguments)
     env.reset(seed=0)
     return len(env.possible_agents), env.unwrapped.view(None).bottom_card is not None

@@ -461,10 +461,3 @@ def test_rewards_of_all_sides_add_up_to_the_margin():
         # Every card and every point of the packs is in it.
         cards = 13 * batch.rules.num_packs
         assert (scores.sum(axis=1) >= cards).all()
-
-
-def test_global_random_numbers_are_left_alone():
-    before = np.random.get_state()[1].tobytes()  # noqa: NPY002
-    batch = DealBatch(8, seed=1)
-    play(batch, 60 if not INTERPRETED else 3)
-    assert np.random.get_state()[1].tobytes() == before  # noqa: NPY002

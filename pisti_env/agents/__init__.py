@@ -9,14 +9,16 @@ cards = agent.act(observations, action_masks)       # a batch of them
 ```
 """
 
-from collections.abc import Mapping
+import os
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from pisti_env.agents import baselines
-from pisti_env.rules import Rules, resolve_rules
+from pisti_env.agents.checkpoint import read_checkpoint
+from pisti_env.agents.policy import PolicyAgent
+from pisti_env.rules import Rules, RulesLike, resolve_rules
 
 __all__ = ["Agent", "load", "shipped_checkpoints"]
 
@@ -40,7 +42,7 @@ class Agent(Protocol):
 
     def act(
         self, observation: np.ndarray, action_mask: np.ndarray, seeds: np.ndarray | None = None
-    ) -> Any:
+    ) -> int | np.ndarray:
         """Return an int for one observation (d,) and its mask (a,), int64 (n,) for (n, d), (n, a).
 
         With `seeds`, uint64 (n,), it draws from nothing else, so that what it plays does not depend
@@ -50,20 +52,23 @@ class Agent(Protocol):
 
 def load(
     name: str | Path,
-    rules: Rules | str | Mapping[str, Any] | None = None,
+    rules: RulesLike | None = None,
     seed: int = 0,
     sample: bool | None = None,
     device: str = "cpu",
+    strict: bool = False,
 ) -> Agent:
     """Return an agent: "random", "greedy", "counting", a checkpoint's path, or the name of a policy
-    that comes with the package.
+    that comes with the package (`shipped_checkpoints` lists them).
 
-    `rules` are those that it is to play; by default a policy's own, or the standard game.
-    `sample=True` draws from a policy, False and None take its best card; `seed` is for what it
-    draws when it is given no seeds. Agents play on the CPU, the only `device` there is so far.
+    `rules` are those that it is to play: a `Rules`, a preset's name or a dict of fields. None: a
+    policy's own; for the others, the standard game. `seed` is for what it draws when `act` gets no
+    seeds. `sample=True` draws from a policy, False and None take its best card. `device` is "cpu",
+    where all agents play.
 
-    Raises `ValueError` if there is no such agent or it cannot play these rules. A policy that was
-    trained under other rules, but can play these, warns.
+    A policy that was trained under other rules than `rules`, but can play them, warns
+    (`UserWarning`), and its `agent.rules` stay those that it was trained under; with `strict` it is
+    refused. Raises `ValueError` with the reason for what cannot be loaded or cannot play `rules`.
     """
     if rules is not None:
         rules = resolve_rules(rules)
@@ -77,11 +82,7 @@ def load(
         raise ValueError(
             f"agent is {text!r}; this name is kept for a player that does not exist yet"
         )
-    path = _find_checkpoint(text)
-    from pisti_env.agents.checkpoint import read_checkpoint  # the baselines need neither
-    from pisti_env.agents.policy import PolicyAgent
-
-    return PolicyAgent(read_checkpoint(path), rules, seed, sample)
+    return PolicyAgent(read_checkpoint(_find_checkpoint(text)), rules, seed, sample, strict)
 
 
 def shipped_checkpoints() -> dict[str, Path]:
@@ -95,7 +96,7 @@ def _find_checkpoint(name: str) -> Path:
     shipped = shipped_checkpoints()
     if name in shipped:
         return shipped[name]
-    if Path(name).is_file():
+    if os.path.isfile(name):  # unlike Path's, False for a name that no file can have
         return Path(name)
     names = ", ".join([*baselines.BASELINES, *sorted(shipped)])
     raise ValueError(f"agent is {name!r}; expected one of {names}, or the path of a checkpoint")

@@ -6,90 +6,31 @@ that it may play from the mask.
 """
 
 import functools
-from typing import Any
 
 import numpy as np
 
+from pisti_env.agents.player import Player
 from pisti_env.cards import ACE, JACK, NUM_CARDS, NUM_RANKS
 from pisti_env.compile import announce_compilation, compiled
 from pisti_env.observation import describe
 from pisti_env.rules import Rules
-from pisti_env.shuffle import check_seed, mix_all
 
 
-class Baseline:
-    """What the three have in common: they take one observation or a batch, and check its shape."""
+class Random(Player):
+    """Plays each card of the hand with equal probability; of two equal cards it sees one."""
 
     observation = "basic"  # the cheapest encoding whose actions are cards
 
-    def __init__(self, rules: Rules, seed: int = 0):
-        self.rules = rules
-        self.seed = check_seed(seed)
-        layout = describe(self.observation, rules)
-        self._size = layout.size
-        # Where each piece starts and ends in an observation.
-        self._pieces = {row.name: (row.slice.start, row.slice.stop) for row in layout}
-        self._card_points = np.array([rules.card_points(card) for card in range(NUM_CARDS)])
-
-    def act(
-        self, observation: np.ndarray, action_mask: np.ndarray, seeds: np.ndarray | None = None
-    ) -> Any:
-        """Return the card to play: an int for one observation (d,) and mask (52,), int64 (n,) for
-        (n, d) and (n, 52).
-
-        With `seeds`, uint64 (n,), what is drawn depends on them alone.
-        """
-        masks = np.asarray(action_mask)
-        batch = masks.ndim == 2
-        rows = np.ascontiguousarray(np.atleast_2d(observation), np.float32)
-        masks = np.ascontiguousarray(np.atleast_2d(masks), np.int8)
-        if rows.shape != (len(masks), self._size) or masks.shape != (len(rows), NUM_CARDS):
-            raise ValueError(
-                f"observation and mask have shapes {np.shape(observation)} and "
-                f"{np.shape(action_mask)}; expected those of the encoding {self.observation!r} "
-                f"under these rules, ({self._size},) and ({NUM_CARDS},), or a batch of them"
-            )
-        if seeds is not None:
-            seeds = np.atleast_1d(np.asarray(seeds, np.uint64))
-            if seeds.shape != (len(rows),):
-                raise ValueError(f"seeds has shape {seeds.shape}; expected ({len(rows)},)")
-        actions = np.empty(len(rows), np.int64)
-        self._choose(rows, masks, seeds, actions)
-        if len(actions) and actions.min() < 0:
-            raise ValueError(f"mask {int(actions.argmin())} has no legal card")
-        return actions if batch else int(actions[0])
-
     def _choose(
         self, rows: np.ndarray, masks: np.ndarray, seeds: np.ndarray | None, actions: np.ndarray
     ) -> None:
-        """Fill `actions` (n,) int64, -1 where no card is legal."""
-        raise NotImplementedError
+        choose_random(masks, self._draw(len(rows), seeds), actions)
 
 
-class Random(Baseline):
-    """Plays each card of the hand with equal probability; of two equal cards it sees one."""
-
-    def __init__(self, rules: Rules, seed: int = 0):
-        super().__init__(rules, seed)
-        self._drawn = 0  # numbers drawn so far without seeds
-
-    def _choose(
-        self, rows: np.ndarray, masks: np.ndarray, seeds: np.ndarray | None, actions: np.ndarray
-    ) -> None:
-        nothing = np.zeros(len(rows), np.uint64)
-        numbers = np.empty(len(rows), np.uint64)
-        with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
-            if seeds is None:
-                counter = np.arange(self._drawn, self._drawn + len(rows), dtype=np.uint64)
-                self._drawn += len(rows)
-                mix_all(np.uint64(self.seed), counter, nothing, numbers)
-            else:
-                mix_all(np.uint64(0), seeds, nothing, numbers)
-        choose_random(masks, numbers, actions)
-
-
-class Greedy(Baseline):
+class Greedy(Player):
     """Captures by rank if it can, else by a jack, else plays its cheapest card."""
+
+    observation = "basic"
 
     def __init__(self, rules: Rules, seed: int = 0):
         super().__init__(rules, seed)
@@ -112,7 +53,7 @@ class Greedy(Baseline):
         choose_greedy(rows, masks, self._pieces["top"][0], self._places, actions)
 
 
-class Counting(Baseline):
+class Counting(Player):
     """Counts the cards that it has not seen, and weighs what a play gains and what it may give.
 
     With n the pile's size, v the points that lie face up in it, p those of the card itself, u the
@@ -129,6 +70,7 @@ class Counting(Baseline):
 
     def __init__(self, rules: Rules, seed: int = 0):
         super().__init__(rules, seed)
+        self._card_points = np.array([rules.card_points(card) for card in range(NUM_CARDS)])
         self._copies = np.zeros(NUM_RANKS, np.int64)
         np.add.at(self._copies, np.array(rules.deck_cards()) % NUM_RANKS, 1)
         # Every card that a seat has seen is in exactly one of these.

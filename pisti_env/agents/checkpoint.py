@@ -245,39 +245,32 @@ def _check_tensor(name: str, tensor: Any, shape: list[int]) -> None:
 # Playing under other rules.
 
 # What must agree. The rest changes what the same cards are worth, not who holds how many.
-_MUST_AGREE = ("players", "pairs", "num_packs", "ranks", "copies", "hand_size")
+_MUST_AGREE = ("players", "partners", "packs", "ranks", "copies", "hand_size")
 
 
-def check_fit(checkpoint: Checkpoint, rules: Rules, strict: bool = False) -> str | None:
-    """Return None if a policy was made for these rules, or one line of warning if it may play under
-    them all the same. Raise `ValueError` if it may not; if `strict`, at any difference."""
-    made_for, asked = _in_force(checkpoint.rules), _in_force(rules)
-    differences = ", ".join(
-        f"{name} {made_for[name]!r} -> {asked[name]!r}"
-        for name in made_for
-        if made_for[name] != asked[name]
-    )
-    if not differences:
+def check_fit(
+    who: str, made_for: Rules, asked: Rules, encoding: str, strict: bool = False
+) -> str | None:
+    """Return None if an agent was made for the rules asked of it, or one line of warning if it may
+    play them all the same. Raise `ValueError` if it may not; if `strict`, at any difference."""
+    ours, theirs = made_for.in_force(), asked.in_force()
+    different = [name for name in ours if ours[name] != theirs[name]]
+    if not different:
         return None
     for name in _MUST_AGREE:
-        ours, theirs = getattr(checkpoint.rules, name), getattr(rules, name)
-        if ours != theirs:
+        if name in different:
             raise ValueError(
-                f"{checkpoint.path} was trained with {name}={ours!r} and cannot play with "
-                f"{name}={theirs!r}"
+                f"{who} was made for {name}={ours[name]!r} and cannot play {name}={theirs[name]!r}"
             )
-    if layout_of(checkpoint.observation, rules) != checkpoint.layout:
+    differences = ", ".join(f"{name} {ours[name]!r} -> {theirs[name]!r}" for name in different)
+    if layout_of(encoding, made_for) != layout_of(encoding, asked):
         raise ValueError(
-            f"{checkpoint.path} was trained under rules whose observation has another layout "
-            f"({differences})"
+            f"{who} was made for rules whose observation has another layout ({differences})"
         )
+    note = f"{who} was made for other rules ({differences})"
     if strict:
-        raise ValueError(f"{checkpoint.path} was trained under other rules ({differences})")
-    return f"{checkpoint.path} was trained under other rules ({differences})"
-
-
-def _in_force(rules: Rules) -> dict[str, Any]:
-    return {**rules.to_dict(), "packs": rules.num_packs, "partners": rules.pairs}
+        raise ValueError(f"{note}, which strict refuses")
+    return note
 
 
 # Writing.
