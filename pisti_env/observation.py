@@ -313,13 +313,6 @@ class Layout(tuple[LayoutRow, ...]):
         return "\n".join(lines)
 
 
-def check_encoding(observation: str) -> str:
-    """Return the name of an encoding; raise `ValueError` if there is none of that name."""
-    if observation not in ENCODINGS:
-        raise ValueError(f"observation is {observation!r}; expected one of {', '.join(ENCODINGS)}")
-    return observation
-
-
 class Encoder:
     """An encoding under some rules: its sizes, and the functions that fill arrays with it.
 
@@ -374,10 +367,21 @@ class Encoder:
         mask_all(games, self.action_of_card, action_masks)
 
 
-@functools.lru_cache(maxsize=256)
+def check_encoding(observation: str) -> str:
+    """Return the name of an encoding; raise `ValueError` if there is none of that name."""
+    if not isinstance(observation, str) or observation not in ENCODINGS:
+        raise ValueError(f"observation is {observation!r}; expected one of {', '.join(ENCODINGS)}")
+    return observation
+
+
 def encoder(observation: str, rules: Rules) -> Encoder:
     """Return the encoder of an encoding's name."""
-    return Encoder(rules, *ENCODINGS[check_encoding(observation)])
+    return _encoder(check_encoding(observation), rules)
+
+
+@functools.lru_cache(maxsize=256)
+def _encoder(observation: str, rules: Rules) -> Encoder:
+    return Encoder(rules, *ENCODINGS[observation])
 
 
 @functools.lru_cache(maxsize=256)

@@ -212,6 +212,8 @@ class raw_env(AECEnv):
         Raises `ValueError`, and changes nothing, for a wrong seed, deck, dealer or score or an
         unknown option.
         """
+        if options is not None and not isinstance(options, dict):
+            raise ValueError(f"options is {options!r}; expected a dict or None")
         deck, dealer, scores = self._read_options(options or {})
         if seed is not None:
             self._tables.reseed(seed)
@@ -320,6 +322,7 @@ class raw_env(AECEnv):
     def state(self) -> np.ndarray:
         """Return what the rest of the deal depends on, hidden cards included, (s,) float32 in
         [0, 1] as in `describe("state")`. For critics; never part of an observation."""
+        self._check_started()
         state = np.empty((1, self.state_space.shape[0]), np.float32)
         state_encoder(self.rules).encode(self._tables.games, _SEATS[0], state)
         return state[0]
@@ -327,6 +330,7 @@ class raw_env(AECEnv):
     def score(self) -> list[dict[str, int]]:
         """Return a dict per side, seat 0's first: points (face-down starters included), cards,
         pistis, jack_pistis, match_points. Not an observation: for tests, logs and displays."""
+        self._check_started()
         return self._tables.score(0)
 
     def view(self, seat: int | None) -> View:
@@ -335,18 +339,26 @@ class raw_env(AECEnv):
             raise ValueError(
                 f"seat is {seat!r}; expected None or an int from 0 to {self.rules.players - 1}"
             )
+        self._check_started()
         last_deal = self.deals[-1] if self.deals else None
         return make_view(self._tables.games, self.rules, seat, last_deal)
 
     @property
     def deck(self) -> list[int]:
         """The current deal's cards in dealing order, as `reset` takes them."""
+        self._check_started()
         return self._tables.decks[0].tolist()
 
     @property
     def dealer(self) -> int:
         """The seat that dealt the current deal."""
+        self._check_started()
         return int(self._tables.games["dealer"][0])
+
+    def _check_started(self) -> None:
+        """Raise before the first reset, when there is nothing to tell of."""
+        if not hasattr(self, "agent_selection"):
+            raise gymnasium.error.ResetNeeded("no deal has been dealt yet; call reset() first")
 
     def draw(self, seat: int | None = None) -> str:
         """Return the table as text: a spectator's view, or a seat's with its hand."""

@@ -98,6 +98,8 @@ def read_position(line: str) -> Position:
 
     Raises `ValueError` naming the field, the character and what was expected.
     """
+    if not isinstance(line, str):
+        raise ValueError(f"position is {line!r}; expected a line of text")
     texts = line.removesuffix("\n").split(" ")
     if len(texts) != len(FIELDS):
         raise ValueError(
@@ -138,8 +140,9 @@ class Field(NamedTuple):
 
     def whole_number(self, text: str, low: int, high: int) -> int:
         """Return the number that a text is."""
-        if text.isascii() and text.isdigit() and low <= int(text[:20]) <= high:
-            return int(text)
+        if text.isascii() and text.isdigit() and len(text) < 20 and text == str(int(text)):
+            if low <= int(text) <= high:
+                return int(text)
         raise self.error(f"a whole number from {low} to {high}")
 
     def cards(self, counts: tuple[int, ...]) -> list[int]:

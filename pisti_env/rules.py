@@ -202,7 +202,7 @@ class Rules:
     @classmethod
     def preset(cls, name: str, /, **fields: Any) -> "Rules":
         """Return a preset, with fields of it overridden."""
-        if name not in PRESETS:
+        if not isinstance(name, str) or name not in PRESETS:
             raise ValueError(f"rules preset is {name!r}; expected one of {', '.join(PRESETS)}")
         return cls.from_dict({**PRESETS[name], **fields})
 
@@ -217,6 +217,8 @@ class Rules:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Rules":
         """Return the rules of a dict of fields; what it lacks is as in the standard game."""
+        if not isinstance(fields, Mapping):
+            raise ValueError(f"rules is {fields!r}; expected a dict of fields")
         names = [field.name for field in dataclasses.fields(cls)]
         unknown = sorted(str(name) for name in fields if name not in names)
         if unknown:
@@ -244,14 +246,14 @@ class Rules:
             self._refuse(name, "True or False")
 
     def _check_choice(self, name: str, *choices: str) -> None:
-        if getattr(self, name) not in choices:
+        value = getattr(self, name)
+        if not isinstance(value, str) or value not in choices:
             self._refuse(name, ", ".join(repr(choice) for choice in choices))
 
     def _check_majority(self) -> None:
         value, most = self.majority, self.deck_size
-        if value not in ("most", "more_than_half") and not (
-            type(value) is int and 1 <= value <= most
-        ):
+        named = isinstance(value, str) and value in ("most", "more_than_half")
+        if not named and not (type(value) is int and 1 <= value <= most):
             self._refuse("majority", f"'most', 'more_than_half' or an int from 1 to {most}")
 
     def _check_pack(self) -> None:

@@ -330,5 +330,8 @@ def is_row(value: Any) -> bool:
 
 
 def is_int(value: Any) -> bool:
-    """Return whether a value is an integer of Python or NumPy, bools excluded."""
+    """Return whether a value is an integer of Python or NumPy, an array of none dimensions too;
+    bools are not."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

@@ -201,6 +201,14 @@ class DealBatch:
         self.deal_ended[:] = False
         self._on_shards(restore)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A pool of threads cannot be copied; the copy gets its own."""
+        return {**self.__dict__, "_pool": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._pool = ThreadPoolExecutor(len(self._shards)) if len(self._shards) > 1 else None
+
     def close(self) -> None:
         """End the threads."""
         if self._pool is not None:

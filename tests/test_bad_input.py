@@ -1,0 +1,95 @@
+"""What users give by mistake: one clear sentence, and nothing changed."""
+
+import copy
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+
+from pisti_env import Rules, pisti_v0
+from pisti_env.position import read_position, write_position
+from pisti_env.vector import DealBatch
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda: pisti_v0.raw_env(observation=[]), "observation"),
+        (lambda: pisti_v0.describe({}), "observation"),
+        (lambda: Rules.preset([]), "preset"),
+        (lambda: Rules.from_dict(None), "rules"),
+        (lambda: Rules(majority=np.array([1, 2])), "majority"),
+        (lambda: Rules(tie_at_target=np.array([1, 2])), "tie_at_target"),
+        (lambda: pisti_v0.raw_env().reset(options=5), "options"),
+        (lambda: read_position(None), "position"),
+    ],
+)
+def test_wrong_types_are_named(make, word):
+    with pytest.raises(ValueError, match=word) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda env: env.view(0),
+        lambda env: env.score(),
+        lambda env: env.state(),
+        lambda env: env.deck,
+        lambda env: env.dealer,
+        lambda env: env.draw(),
+        lambda env: env.position(),
+    ],
+)
+def test_before_the_first_reset_there_is_nothing_to_tell(use):
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"call reset\(\) first"):
+        use(pisti_v0.raw_env())
+
+
+@pytest.mark.parametrize("make", [pisti_v0.raw_env, pisti_v0.env])
+def test_an_array_of_no_dimensions_is_an_action(make):
+    env = make()
+    env.reset(seed=1)
+    card = env.infos[env.agent_selection]["action_mask"].argmax()
+    env.step(np.array(card))
+    assert env.unwrapped.view(None).plays[0][1] == card
+
+
+def test_a_batch_with_threads_can_be_copied():
+    batch = DealBatch(10, seed=0, threads=3)
+    for other in (copy.deepcopy(batch), pickle.loads(pickle.dumps(batch))):
+        actions = batch.action_masks.argmax(axis=1)
+        assert (other.action_masks.argmax(axis=1) == actions).all()
+        rewards, _ = other.step(actions)
+        assert rewards.shape == (10, 2)
+
+
+@pytest.mark.parametrize("viewer", ["00", "0" * 20 + "99", "0" * 20 + "9" * 30, "-1", "٣"])
+def test_numbers_of_a_position_are_read_strictly(viewer):
+    env = pisti_v0.raw_env()
+    env.reset(seed=0)
+    line = write_position(env.rules, None, env.view(None))
+    with pytest.raises(ValueError, match="viewer"):
+        read_position(line.replace("standard -", f"standard {viewer}"))
+
+
+def test_what_cannot_be_printed_is_replaced(monkeypatch, capsysbinary):
+    class Ascii:
+        encoding = "ascii"
+
+        def __init__(self):
+            self.text = ""
+
+        def write(self, text):
+            self.text += text.encode("ascii").decode()
+
+        def flush(self):
+            pass
+
+    screen = Ascii()
+    monkeypatch.setattr("sys.stdout", screen)
+    env = pisti_v0.raw_env(render_mode="human")
+    env.reset(seed=0)
+    assert "to play" in screen.text
