@@ -186,7 +186,9 @@ def evaluate(
         total=len(lineups) * deals * rules.sides * rules.num_plays,
         disable=not progress,
         delay=2,
-        mininterval=0.5 if sys.stderr.isatty() else 10,  # seconds; a log needs few lines
+        mininterval=0.5
+        if sys.stderr and sys.stderr.isatty()
+        else 10,  # seconds; a log needs few lines
         leave=False,
         unit=" plays",
         unit_scale=True,

@@ -34,11 +34,16 @@ def compiled(function: Callable[..., Any]) -> Any:
         return numba.njit(function, nogil=True)
 
 
+def _say(message: str) -> None:
+    if sys.stderr is not None:  # a program without a console has none
+        print(message, file=sys.stderr, flush=True)
+
+
 @contextlib.contextmanager
 def announce_compilation() -> Iterator[None]:
     """Say on stderr that code is being compiled, if the block takes over a second."""
     message = "pisti_env: compiling the rules for this machine; later runs start at once"
-    timer = threading.Timer(1.0, print, args=(message,), kwargs={"file": sys.stderr, "flush": True})
+    timer = threading.Timer(1.0, _say, args=(message,))
     timer.daemon = True
     timer.start()
     try:

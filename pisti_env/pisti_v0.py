@@ -224,6 +224,8 @@ class raw_env(AECEnv):
         self.truncations = dict.fromkeys(self.agents, False)
         self._skip_agent_selection = None
         self._tell_agents(dict.fromkeys(self.agents, 0.0))
+        if self.render_mode == "human":
+            self.render()
 
     def _read_options(self, options: dict[str, Any]) -> tuple[Any, Any, Any]:
         """Return what `reset` was given, checked; None for what was not."""
@@ -261,6 +263,8 @@ class raw_env(AECEnv):
         sides = self.rules.sides
         self._tell_agents({name: by_side[seat % sides] for name, seat in self._seats.items()})
         self._accumulate_rewards()
+        if self.render_mode == "human":
+            self.render()
 
     def _tell_agents(self, rewards: dict[str, float]) -> None:
         """Set rewards, terminations, who is next and the infos after a reset or a play."""
@@ -273,8 +277,6 @@ class raw_env(AECEnv):
         self._encoder.mask(
             self._tables.games, self.infos[self.agent_selection]["action_mask"][np.newaxis]
         )
-        if self.render_mode == "human":
-            self.render()
 
     def _choose_card(self, agent: str, action: Any) -> None:
         """Choose the action's card at the table; raise `ValueError` if it is illegal."""

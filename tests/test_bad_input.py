@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import gymnasium
 import numpy as np
@@ -75,7 +77,7 @@ def test_numbers_of_a_position_are_read_strictly(viewer):
         read_position(line.replace("standard -", f"standard {viewer}"))
 
 
-def test_what_cannot_be_printed_is_replaced(monkeypatch, capsysbinary):
+def test_what_cannot_be_printed_is_replaced(monkeypatch):
     class Ascii:
         encoding = "ascii"
 
@@ -93,3 +95,17 @@ def test_what_cannot_be_printed_is_replaced(monkeypatch, capsysbinary):
     env = pisti_v0.raw_env(render_mode="human")
     env.reset(seed=0)
     assert "to play" in screen.text
+
+
+def test_two_processes_write_the_same_file(tmp_path):
+    program = (
+        "import sys; from pisti_env.agents.checkpoint import write_file\n"
+        "for _ in range(60): write_file(sys.argv[1], sys.argv[2].encode() * 50_000)"
+    )
+    path = tmp_path / "file"
+    processes = [
+        subprocess.Popen([sys.executable, "-c", program, str(path), letter]) for letter in "ab"
+    ]
+    assert [process.wait() for process in processes] == [0, 0]
+    assert path.read_bytes() in (b"a" * 50_000, b"b" * 50_000)
+    assert list(tmp_path.iterdir()) == [path]

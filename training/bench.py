@@ -10,9 +10,14 @@ import torch
 import tyro
 from torch import Tensor
 
-from pisti_env.vector import DealBatch
-from training.network import Network
-from training.selfplay import Buffers, Settings, check_settings, decide, generators_of, learn
+from training.selfplay import (
+    Settings,
+    check_settings,
+    collect,
+    generators_of,
+    learn,
+    make_learner,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,24 +32,14 @@ class BenchSettings:
 def bench(settings: Settings, rounds: int) -> None:
     """Print how fast training is and how fast the network alone, on the same batches."""
     rules, device = check_settings(settings), torch.device(settings.device)
-    torch.set_num_threads(settings.threads)
-    batch = DealBatch(
-        settings.num_tables,
-        rules,
-        settings.observation,
-        settings.rewards,
-        seed=settings.seed,
-    )
-    network = Network(batch.observations.shape[1], batch.action_masks.shape[1], settings.hidden)
-    network.initialise(torch.Generator().manual_seed(0))
-    network.to(device)
-    optimizer = torch.optim.Adam(network.parameters(), lr=0.0, eps=1e-5, fused=True)
-    buffers = Buffers(batch, device)
+    batch, network, optimizer, buffers, _ = make_learner(settings, rules)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.0
     updates = iter(range(1, 10**9))
 
     def train() -> None:
         decks, generator = generators_of(settings.seed, next(updates), device)
-        decisions = decide(network, batch, buffers, settings, decks, generator)
+        decisions = collect(network, batch, buffers, settings, decks, generator)
         learn(network, optimizer, decisions, settings, 0.01, generator)
 
     rollouts = torch.rand(rules.num_plays, *batch.observations.shape).to(device)

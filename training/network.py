@@ -45,21 +45,19 @@ class Network(nn.Module):
         return logits, values[:, 0]
 
 
-# The next three avoid what is slow in PyTorch on a CPU: softmax along a short last dimension, and
-# exp of numbers so low that the result is 0. Together they were a tenth of the time of training.
-
-
 def masked_log_probs(logits: Tensor, masks: Tensor) -> Tensor:
     """Return the log-probabilities (n, a) of actions from logits (n, a) and masks (n, a), 0 or 1.
 
     Illegal actions have probability 0, and their logits no gradient.
     """
     masked = logits.float() + (1 - masks.float()) * ILLEGAL
+    # Transposed, since softmax along a short last dimension is slow on a CPU.
     return torch.log_softmax(masked.t(), 0).t()
 
 
 def probs_of(log_probs: Tensor) -> Tensor:
     """Return probabilities (n, a) from their logarithms."""
+    # exp is slow on a CPU where numbers are so low that the result is 0; exp2 is not.
     return (log_probs / math.log(2)).exp2()
 
 

@@ -18,15 +18,17 @@ import csv
 import dataclasses
 import datetime
 import importlib.metadata
+import itertools
 import json
 import math
 import platform
+import shutil
 import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -39,6 +41,7 @@ from tqdm import tqdm
 from pisti_env.agents import Agent, load
 from pisti_env.agents.checkpoint import (
     HEADER_KEY,
+    MAX_FILE_BYTES,
     Checkpoint,
     layout_of,
     pack,
@@ -48,8 +51,8 @@ from pisti_env.agents.checkpoint import (
 )
 from pisti_env.agents.hosting import Pool, ask_each
 from pisti_env.agents.policy import PolicyAgent
-from pisti_env.arena import evaluate, revision
-from pisti_env.observation import check_encoding
+from pisti_env.arena import MAX_DECKS, evaluate, revision
+from pisti_env.observation import ENCODINGS, check_encoding
 from pisti_env.rules import Rules, parse_rules
 from pisti_env.shuffle import check_seed
 from pisti_env.tables import REWARDS
@@ -59,6 +62,10 @@ from training.network import Network, draw, entropy_of, masked_log_probs
 DEFAULT_MINUTES = 5.0
 SNAPSHOTS = "snapshots"
 MEASURING_SEED = 1  # 0 is what published figures are measured with
+MAX_HEADER_BYTES = 2**16  # of a policy's file; a few thousand are usual
+MAX_LOGIT = (
+    1e6  # far beyond any that is learned, and far less than what masks out an illegal action
+)
 POLICY, STATE, SETTINGS, VERSIONS = (
     "policy.safetensors",
     "state.safetensors",
@@ -103,7 +110,8 @@ class Settings:
     device: str = "cpu"
     """Where the network is: cpu, cuda, …"""
     threads: int = 2
-    """Threads of the network."""
+    """Threads of the network. On a shared machine, the environment variable
+    OMP_WAIT_POLICY=PASSIVE keeps idle ones from spinning."""
     observation: str = "kinds"
     """Encoding of what a seat sees."""
     rewards: str = "difference"
@@ -149,7 +157,7 @@ class Settings:
     evaluate_every: int = 25
     """Updates between measurements against counting; 0: never."""
     evaluation_decks: int = 500
-    """Decks of a measurement, each played in all seatings."""
+    """Decks of a measurement, 2 or more, each played in all seatings."""
     save_seconds: float = 10.0
     """Seconds between saves; 0: after every update."""
 
@@ -166,8 +174,12 @@ def check_settings(settings: Settings) -> Rules:
         "threads", "num_tables", "minibatch_size", "epochs", "pool_size", "snapshot_every",
     ):  # fmt: skip
         check(name, getattr(settings, name) >= 1, "an int of 1 or more")
-    for name in ("evaluate_every", "evaluation_decks"):
-        check(name, getattr(settings, name) >= 0, "an int of 0 or more")
+    check("evaluate_every", settings.evaluate_every >= 0, "an int of 0 or more")
+    check(
+        "evaluation_decks",
+        2 <= settings.evaluation_decks <= MAX_DECKS,
+        f"an int from 2, since one deck has no interval, to {MAX_DECKS}",
+    )
     for name in (
         "learning_rate", "final_learning_rate", "entropy_coef", "final_entropy_coef", "value_coef",
         "save_seconds",
@@ -194,11 +206,17 @@ def check_settings(settings: Settings) -> Rules:
     check_seed(settings.seed)
     check_encoding(settings.observation)
     try:
-        torch.empty(1, device=settings.device)
+        torch.zeros(1, device=settings.device).item()
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
+        reason = first_line(error)
         raise ValueError(f"device is {settings.device!r}; PyTorch says: {reason}") from None
-    return parse_rules(settings.rules)
+    rules = parse_rules(settings.rules)
+    inputs = layout_of(settings.observation, rules)[-1][2]
+    sizes = (inputs, *settings.hidden, ENCODINGS[settings.observation][0] + 1)
+    size = 4 * sum((inputs + 1) * outputs for inputs, outputs in itertools.pairwise(sizes))
+    room = MAX_FILE_BYTES - MAX_HEADER_BYTES
+    check("hidden", size <= room, f"a network of {room} bytes or less; this one has {size}")
+    return rules
 
 
 # Playing.
@@ -208,9 +226,10 @@ class Buffers:
     """What was seen and done in each play, `plays` of (plays, n, …).
 
     A match goes on after a deal, so the last round's advantages are known only in the next deal:
-    there the buffers have room for one more round, the first, to carry the last one over. `earned`
-    (players, n) and `goes_on` (n,) are then what those seats have earned since, and whether the
-    match goes on; None before the first deal, and where a deal is all.
+    there the buffers have room for one more round, the first, to carry the last one over.
+    `carried_rewards` (players, n) and `carried_goes_on` (n,) are then what those seats have earned
+    since, and 1.0 where the match goes on or 0.0; None before the first deal, and where a deal is
+    all.
     """
 
     def __init__(self, batch: DealBatch, device: torch.device):
@@ -226,10 +245,10 @@ class Buffers:
             "actions": torch.zeros(shape, dtype=torch.int64, device=device),
             "log_probs": torch.zeros(shape, device=device),
             "values": torch.zeros(shape, device=device),
-            "learns": torch.zeros(shape, dtype=torch.bool, device=device),
+            "own_play": torch.zeros(shape, dtype=torch.bool, device=device),
         }
-        self.earned: Tensor | None = None
-        self.goes_on: Tensor | None = None
+        self.carried_rewards: Tensor | None = None
+        self.carried_goes_on: Tensor | None = None
 
     def carry(self) -> None:
         """Move the last round to the first. The next seat deals, so the seat that was second to
@@ -244,12 +263,16 @@ class Opponents:
     Snapshots lie in the run's folder, so that a resumed run has the same.
     """
 
-    def __init__(self, settings: Settings, rules: Rules, folder: Path, update: int):
+    def __init__(self, settings: Settings, rules: Rules):
         self._settings = settings
-        self._folder = folder / SNAPSHOTS
-        self._folder.mkdir(exist_ok=True)
+        self._folder = Path()
         self._baselines = [load(name, rules) for name in settings.pool_baselines]
         self._snapshots: dict[int, PolicyAgent] = {}
+
+    def use_folder(self, folder: Path, update: int) -> None:
+        """Keep snapshots in a run's folder, and take up those from before an update."""
+        self._folder = folder / SNAPSHOTS
+        self._folder.mkdir(exist_ok=True)
         for path in sorted(self._folder.glob("*.safetensors")):
             if int(path.stem) < update:
                 self._take_up(int(path.stem), read_checkpoint(path))
@@ -298,7 +321,7 @@ def play_deal(
     """Play one deal at every table, and fill the buffers after what they carry.
 
     Returns every side's rewards (plays, n, sides), the side (players, n) of the seat at each
-    position, and whether the match goes on (n,).
+    position, and 1.0 where the match goes on or 0.0 (n,).
     """
     shape = (batch.rules.num_plays, batch.num_envs)
     uniform = torch.rand(shape, generator=generator, device=generator.device)
@@ -306,11 +329,11 @@ def play_deal(
         pool, who = opponents.seat(batch, generator)
         seeds = torch.randint(2**62, shape, generator=generator, device=generator.device)
     tables = np.arange(batch.num_envs)
-    to = buffers.plays
+    plays = buffers.plays
     rewards: list[Tensor] = []
     sides: list[Tensor] = []
     for play, numbers in enumerate(uniform, buffers.carried):
-        observations, masks = to["observations"][play], to["masks"][play]
+        observations, masks = plays["observations"][play], plays["masks"][play]
         observations.copy_(torch.from_numpy(batch.observations))
         masks.copy_(torch.from_numpy(batch.action_masks))
         if len(sides) < buffers.players:
@@ -318,15 +341,15 @@ def play_deal(
         logits, values = network(observations)
         log_probs = masked_log_probs(logits, masks)
         actions = draw(log_probs, numbers)
-        to["actions"][play] = actions
-        to["log_probs"][play] = log_probs.gather(1, actions[:, None])[:, 0]
-        to["values"][play] = values
+        plays["actions"][play] = actions
+        plays["log_probs"][play] = log_probs.gather(1, actions[:, None])[:, 0]
+        plays["values"][play] = values
         chosen = actions.cpu().numpy()
         if opponents is None:
-            to["learns"][play] = True
+            plays["own_play"][play] = True
         else:
             agents = who[tables, batch.seats]
-            to["learns"][play] = torch.from_numpy(agents < 0)
+            plays["own_play"][play] = torch.from_numpy(agents < 0)
             decision = play - buffers.carried
             ask_each(pool.agents, batch, agents, chosen, seeds[decision].cpu().numpy())
         reward, ended = batch.step(chosen)
@@ -347,32 +370,50 @@ def seat_rewards(rewards: Tensor, sides: Tensor) -> tuple[Tensor, Tensor]:
     the end of the deal, and (players, n), from the start of the deal to the seat's first decision.
     """
     players, tables = sides.shape
-    before, since = [], []
+    before, after = [], []
     for position in range(players):
         own = rewards.gather(2, sides[position].expand(len(rewards), tables)[..., None])[..., 0]
         rest = torch.cat([own[position:], own.new_zeros(position, tables)])
         before.append(own[:position].sum(0))
-        since.append(rest.view(-1, players, tables).sum(1))
-    return torch.stack(since, 1), torch.stack(before)
+        after.append(rest.view(-1, players, tables).sum(1))
+    return torch.stack(after, 1), torch.stack(before)
 
 
-def advantages_of(rewards: Tensor, values: Tensor, goes_on: Tensor, gae_lambda: float) -> Tensor:
+def carry_over(
+    buffers: Buffers, rewards_after: Tensor, rewards_before: Tensor, goes_on: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Leave a deal's last round to the next deal, and take up the one that was left to this deal.
+
+    Takes what `seat_rewards` and `play_deal` return; returns what `gae` takes, of the rounds whose
+    next decision is known by now. A run's first deal has one round less, for none was left to it.
+    """
+    carried_rewards, carried_goes_on = buffers.carried_rewards, buffers.carried_goes_on
+    buffers.carried_rewards, buffers.carried_goes_on = rewards_after[-1].roll(-1, dims=0), goes_on
+    has_next = torch.ones_like(rewards_after[:, :1])
+    if carried_rewards is None or carried_goes_on is None:
+        return rewards_after[:-1], has_next[1:]
+    has_next[0] = carried_goes_on
+    first = carried_rewards + carried_goes_on * rewards_before
+    return torch.cat([first[None], rewards_after[:-1]]), has_next
+
+
+def gae(rewards: Tensor, values: Tensor, has_next: Tensor, gae_lambda: float) -> Tensor:
     """Return the advantage of every decision (rounds, players, n), undiscounted.
 
     Takes rewards (rounds, players, n) from a decision to the same seat's next, values (rounds + 1,
-    players, n), and goes_on, of a shape that broadcasts to the rewards': whether there is a next.
+    players, n), and has_next, 1.0 or 0.0, of a shape that broadcasts to the rewards'.
     """
-    goes_on = goes_on.expand_as(rewards)
+    has_next = has_next.expand_as(rewards)
     advantages = torch.zeros_like(rewards)
-    following = torch.zeros_like(rewards[0])
+    last_advantage = torch.zeros_like(values[0])
     for k in reversed(range(len(rewards))):
-        delta = rewards[k] + goes_on[k] * values[k + 1] - values[k]
-        following = delta + gae_lambda * goes_on[k] * following
-        advantages[k] = following
+        delta = rewards[k] + has_next[k] * values[k + 1] - values[k]
+        last_advantage = delta + gae_lambda * has_next[k] * last_advantage
+        advantages[k] = last_advantage
     return advantages
 
 
-def decide(
+def collect(
     network: Network,
     batch: DealBatch,
     buffers: Buffers,
@@ -381,40 +422,40 @@ def decide(
     generator: torch.Generator,
     opponents: Opponents | None = None,
 ) -> dict[str, Tensor]:
-    """Play a deal at every table; return its decisions, (m, …), with advantages and returns."""
+    """Play a deal at every table; return its decisions, (m, …), with advantages and returns.
+
+    There are none at all in the first deal of a match if that is one round.
+    """
     players, matches = buffers.players, batch.rules.target is not None
     if not matches:
         batch.reset(seed=decks)  # so a resumed run needs nothing of the tables
-    elif buffers.earned is not None:
+    elif buffers.carried_rewards is not None:
         buffers.carry()
     rewards, sides, goes_on = play_deal(network, batch, buffers, generator, opponents)
-    since, before = seat_rewards(rewards * settings.reward_scale, sides)
+    rewards, rewards_before = seat_rewards(rewards * settings.reward_scale, sides)
     values = buffers.plays["values"].view(-1, players, batch.num_envs)
-    first, has_next = 0, since.new_ones(len(since), 1, batch.num_envs)
-    if not matches:
-        values = torch.cat([values, torch.zeros_like(values[:1])])
-        has_next[-1] = 0
+    if matches:
+        rewards, has_next = carry_over(buffers, rewards, rewards_before, goes_on)
+        values = values[-len(rewards) - 1 :]
     else:
-        # The last round waits for the next deal, the one of the deal before has its next now.
-        pending, ongoing = buffers.earned, buffers.goes_on
-        buffers.earned, buffers.goes_on = since[-1].roll(-1, dims=0), goes_on
-        if pending is None or ongoing is None:
-            first, has_next, since = 1, has_next[1:], since[:-1]
-        else:
-            has_next[0] = ongoing
-            since = torch.cat([(pending + ongoing * before)[None], since[:-1]])
-    values = values[first:]
-    advantages = advantages_of(since, values, has_next, settings.gae_lambda)
+        values = torch.cat([values, torch.zeros_like(values[:1])])
+        has_next = torch.ones_like(rewards[:, :1])
+        has_next[-1] = 0
+    advantages = gae(rewards, values, has_next, settings.gae_lambda)
     returns = advantages + values[:-1]
-    plays = slice(first * players, (first + len(since)) * players)
+
+    # All rounds that have rewards; in a match the last one is left to the next deal.
+    stop = len(buffers.plays["values"]) - buffers.carried
+    plays = slice(stop - players * len(rewards), stop)
     decisions = {name: buffer[plays].flatten(0, 1) for name, buffer in buffers.plays.items()}
     decisions |= {"advantages": advantages.flatten(), "returns": returns.flatten()}
-    learns = decisions.pop("learns")
+    own_play = decisions.pop("own_play")
     if opponents is not None:
-        rows = learns.nonzero()[:, 0]
+        rows = own_play.nonzero()[:, 0]
         decisions = {name: tensor.index_select(0, rows) for name, tensor in decisions.items()}
     advantages = decisions["advantages"]
-    decisions["advantages"] = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+    if len(advantages) > 1:
+        decisions["advantages"] = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
     return decisions
 
 
@@ -434,11 +475,13 @@ def learn(
     entropy_coef: float,
     generator: torch.Generator,
 ) -> dict[str, float]:
-    """Go over the decisions, each (m, …), in shuffled minibatches; return the mean figures."""
+    """Go over the decisions, each (m, …), in shuffled minibatches; return the mean metrics."""
     size = len(decisions["actions"])
+    if size == 0:
+        return {}
     num_minibatches = max(1, round(size / settings.minibatch_size))
     parameters = list(network.parameters())
-    figures = []
+    metrics = []
     for _ in range(settings.epochs):
         order = torch.randperm(size, generator=generator, device=generator.device)
         for rows in order.tensor_split(num_minibatches):
@@ -458,11 +501,13 @@ def learn(
             with torch.no_grad():
                 approx_kl = (ratio - 1 - log_ratio).mean()
                 clipped = ((ratio - 1).abs() > settings.clip).float().mean()
-                figures.append(torch.stack([policy_loss, value_loss, entropy, approx_kl, clipped]))
+                metrics.append(torch.stack([policy_loss, value_loss, entropy, approx_kl, clipped]))
     names = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction")
-    means = dict(zip(names, torch.stack(figures).mean(0).tolist(), strict=True))
-    returns, unexplained = decisions["returns"], decisions["returns"] - decisions["values"]
-    return {**means, "explained_variance": 1 - (unexplained.var() / returns.var()).item()}
+    means = dict(zip(names, torch.stack(metrics).mean(0).tolist(), strict=True))
+    if size > 1:
+        returns, errors = decisions["returns"], decisions["returns"] - decisions["values"]
+        means["explained_variance"] = 1 - (errors.var() / returns.var()).item()
+    return means
 
 
 def generators_of(seed: int, update: int, device: torch.device) -> tuple[int, torch.Generator]:
@@ -471,13 +516,88 @@ def generators_of(seed: int, update: int, device: torch.device) -> tuple[int, to
     return decks, torch.Generator(device).manual_seed(rest)
 
 
+# What learns.
+
+
+class Learner(NamedTuple):
+    """Where is played, who plays, and what is learned from."""
+
+    batch: DealBatch
+    network: Network
+    optimizer: torch.optim.Optimizer
+    buffers: Buffers
+    opponents: Opponents | None
+
+
+def make_learner(settings: Settings, rules: Rules) -> Learner:
+    """Return what learns, as at the start of a run; raise `ValueError` if it cannot be made."""
+    decks, generator = generators_of(settings.seed, 0, torch.device("cpu"))
+    try:
+        torch.set_num_threads(settings.threads)
+        opponents = Opponents(settings, rules) if settings.pool_share > 0 else None
+        batch = DealBatch(
+            settings.num_tables, rules, settings.observation, settings.rewards, seed=decks
+        )
+        network = Network(batch.observations.shape[1], batch.action_masks.shape[1], settings.hidden)
+        network.initialise(generator)
+        network.to(settings.device)
+        optimizer = torch.optim.Adam(network.parameters(), eps=1e-5, fused=True)
+        buffers = Buffers(batch, torch.device(settings.device))
+    except (MemoryError, OverflowError, RuntimeError) as error:
+        reason = first_line(error)
+        raise ValueError(f"{settings.num_tables} tables cannot be set up: {reason}") from None
+    return Learner(batch, network, optimizer, buffers, opponents)
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text, or what kind of error it is."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+@torch.inference_mode()
+def is_finite(learner: Learner) -> bool:
+    """Return whether all numbers of a learner are finite, and its logits such as can be masked."""
+    logits, values = learner.network(learner.buffers.plays["observations"][-1])
+    numbers = [values, *state_tensors(learner).values()]
+    return bool((logits.abs() < MAX_LOGIT).all()) and all(n.isfinite().all() for n in numbers)
+
+
+def run_update(
+    settings: Settings, learner: Learner, status: Mapping[str, Any], fraction: float
+) -> dict[str, float]:
+    """Play a deal at every table and learn from it, when a part of the budget is used up."""
+    batch, network, optimizer, buffers, opponents = learner
+    learning_rate = anneal(settings.learning_rate, settings.final_learning_rate, fraction)
+    entropy_coef = anneal(settings.entropy_coef, settings.final_entropy_coef, fraction)
+    for group in optimizer.param_groups:
+        group["lr"] = learning_rate
+    update, device = status["update"], torch.device(settings.device)
+    decks, generator = generators_of(settings.seed, update + 1, device)
+    if opponents is not None and update % settings.snapshot_every == 0:
+        opponents.add(update, checkpoint_of(network, batch.rules, settings, status))
+    decisions = collect(network, batch, buffers, settings, decks, generator, opponents)
+    metrics = learn(network, optimizer, decisions, settings, entropy_coef, generator)
+    if not is_finite(learner):
+        raise ValueError(
+            f"update {update + 1}, with a learning rate of {learning_rate:g}, gave numbers that "
+            "are not finite or too large; what was saved last stays, and a lower learning rate "
+            "in a new run may help"
+        )
+    return {"learning_rate": learning_rate, "entropy_coef": entropy_coef, **metrics}
+
+
+def anneal(start: float, end: float, fraction: float) -> float:
+    """Return what lies between the two when a part of the budget is used up."""
+    return start + (end - start) * fraction
+
+
 # Measuring and saving.
 
 
 def checkpoint_of(
-    network: Network, rules: Rules, settings: Settings, done: Mapping[str, Any]
+    network: Network, rules: Rules, settings: Settings, status: Mapping[str, Any]
 ) -> Checkpoint:
-    """Return the policy as it is now; `done` says how far it got and how strong it was then."""
+    """Return the policy as it is now; `status` says how far it got and how strong it was then."""
 
     def array(tensor: Tensor) -> np.ndarray:
         return tensor.detach().cpu().numpy().copy()
@@ -486,9 +606,11 @@ def checkpoint_of(
     biases = [array(layer.bias) for layer in network.layers()]
     value = weights[-1][-1:], biases[-1][-1:]
     weights[-1], biases[-1] = weights[-1][:-1], biases[-1][:-1]
-    folders = ("run", "resume")  # of the machine, not of the policy
-    training = {n: v for n, v in dataclasses.asdict(settings).items() if n not in folders}
-    training |= {name: done[name] for name in ("update", "plays", "seconds")}
+    training = dataclasses.asdict(settings)
+    training |= {name: status[name] for name in ("update", "plays", "seconds")}
+    # Folders are the machine's, not the policy's.
+    del training["run"], training["resume"]
+    training["pool_baselines"] = [Path(name).name for name in settings.pool_baselines]
     return Checkpoint(
         rules=rules,
         observation=settings.observation,
@@ -499,13 +621,10 @@ def checkpoint_of(
         biases=biases,
         value=value,
         metadata={
-            "training": {
-                **training,
-                **{name: done[name] for name in ("update", "plays", "seconds")},
-            },
+            "training": training,
             "seed": settings.seed,
-            "revision": done["revision"],
-            "strength": done["strength"],
+            "revision": status["revision"],
+            "strength": status["strength"],
         },
     )
 
@@ -531,47 +650,45 @@ def measure(checkpoint: Checkpoint, settings: Settings) -> dict[str, Any]:
     }
 
 
-def state_tensors(
-    network: Network, optimizer: torch.optim.Optimizer, buffers: Buffers
-) -> dict[str, Tensor]:
+def state_tensors(learner: Learner) -> dict[str, Tensor]:
     """Return the tensors that a run goes on from, by name."""
-    tensors = {}
-    for name, parameter in network.named_parameters():
+    tensors, buffers = {}, learner.buffers
+    for name, parameter in learner.network.named_parameters():
         tensors[f"network.{name}"] = parameter.data
-        for key, tensor in optimizer.state[parameter].items():
+        for key, tensor in learner.optimizer.state[parameter].items():
             tensors[f"optimizer.{name}.{key}"] = tensor
-    if buffers.earned is not None and buffers.goes_on is not None:
-        tensors["carried.earned"], tensors["carried.goes_on"] = buffers.earned, buffers.goes_on
+    if buffers.carried_rewards is not None and buffers.carried_goes_on is not None:
+        tensors["carried.rewards"] = buffers.carried_rewards
+        tensors["carried.goes_on"] = buffers.carried_goes_on
         for name, buffer in buffers.plays.items():
             tensors[f"carried.{name}"] = buffer[-buffers.carried :]
     return tensors
 
 
-def save_state(
-    folder: Path, done: Mapping[str, Any], tensors: Mapping[str, Tensor], batch: DealBatch
-) -> None:
-    """Write the state to go on from."""
-    arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+def save(folder: Path, settings: Settings, learner: Learner, status: Mapping[str, Any]) -> None:
+    """Write the policy, and the state to go on from."""
+    batch = learner.batch
+    policy = checkpoint_of(learner.network, batch.rules, settings, status)
+    write_checkpoint(folder / POLICY, policy)
+    arrays = {
+        name: tensor.detach().cpu().numpy() for name, tensor in state_tensors(learner).items()
+    }
     if batch.rules.target is not None:
         arrays |= {f"tables.{name}": array for name, array in batch.get_state().items()}
-    write_file(folder / STATE, pack(arrays, done))
+    write_file(folder / STATE, pack(arrays, status))
 
 
-def load_state(
-    folder: Path,
-    network: Network,
-    optimizer: torch.optim.Optimizer,
-    buffers: Buffers,
-    batch: DealBatch,
-) -> dict[str, Any]:
-    """Take up the state that `save_state` wrote; return how far it had got."""
+def load_state(folder: Path, learner: Learner) -> dict[str, Any]:
+    """Take up the state that `save` wrote; return its status."""
+    batch, network, optimizer, buffers, _ = learner
     path = folder / STATE
     try:
         with safe_open(path, framework="numpy") as file:
-            done = json.loads(file.metadata()[HEADER_KEY])
+            status = json.loads(file.metadata()[HEADER_KEY])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        has_learned = any(name.startswith("optimizer.") for name in arrays)
         for name, parameter in network.named_parameters():
-            keys = ("step", "exp_avg", "exp_avg_sq") if done["update"] else ()
+            keys = ("step", "exp_avg", "exp_avg_sq") if has_learned else ()
             optimizer.state[parameter] = {
                 key: torch.from_numpy(arrays[f"optimizer.{name}.{key}"]).to(
                     parameter.device if key != "step" else "cpu"
@@ -579,10 +696,10 @@ def load_state(
                 for key in keys
             }
             parameter.data.copy_(torch.from_numpy(arrays[f"network.{name}"]))
-        if "carried.earned" in arrays:
+        if "carried.rewards" in arrays:
             device = buffers.plays["values"].device
-            buffers.earned = torch.from_numpy(arrays["carried.earned"]).to(device)
-            buffers.goes_on = torch.from_numpy(arrays["carried.goes_on"]).to(device)
+            buffers.carried_rewards = torch.from_numpy(arrays["carried.rewards"]).to(device)
+            buffers.carried_goes_on = torch.from_numpy(arrays["carried.goes_on"]).to(device)
             for name, buffer in buffers.plays.items():
                 buffer[-buffers.carried :] = torch.from_numpy(arrays[f"carried.{name}"])
         if batch.rules.target is not None:
@@ -592,7 +709,7 @@ def load_state(
             )
     except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise ValueError(f"{path} cannot be used, so the run cannot go on: {error}") from None
-    return dict(done)
+    return dict(status)
 
 
 # The run's folder.
@@ -602,15 +719,19 @@ def make_run(settings: Settings) -> Path:
     """Make the folder of a new run; return it."""
     started = datetime.datetime.now()
     folder = settings.run or Path("runs") / f"{started:%Y%m%d-%H%M%S}-seed{settings.seed}"
+    files = {SETTINGS: dataclasses.asdict(settings), VERSIONS: versions()}
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
         raise ValueError(
             f"run {folder} exists; go on with it by --resume {folder}, or name another"
         ) from None
-    text = json.dumps(dataclasses.asdict(settings), indent=2, default=str)
-    write_file(folder / VERSIONS, json.dumps(versions(), indent=2).encode())
-    write_file(folder / SETTINGS, text.encode())
+    try:
+        for name, data in files.items():
+            write_file(folder / name, json.dumps(data, indent=2, default=str).encode())
+    except OSError:
+        shutil.rmtree(folder)
+        raise
     return folder
 
 
@@ -621,7 +742,7 @@ def read_settings(folder: Path) -> Settings:
         stored = json.loads(path.read_text(encoding="utf-8"))
         stored |= {name: tuple(stored[name]) for name in ("hidden", "pool_baselines")}
         return Settings(**{**stored, "run": folder})
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise ValueError(f"run {folder} has no {SETTINGS}, so there is nothing to resume") from None
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{path} cannot be used: {error}") from None
@@ -657,8 +778,8 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def figures_of(folder: Path, update: int) -> Iterator[Any]:
-    """Yield a function that notes figures of an update, after those of the first `update` ones."""
+def metrics_of(folder: Path, update: int) -> Iterator[Any]:
+    """Yield a function that writes metrics of an update, after those of the first `update` ones."""
     path = folder / "metrics.csv"
     kept = [",".join(METRICS)]
     if path.exists():
@@ -671,14 +792,14 @@ def figures_of(folder: Path, update: int) -> Iterator[Any]:
     with open(path, "a", encoding="utf-8", newline="") as file, contextlib.closing(board):
         rows = csv.DictWriter(file, METRICS, lineterminator="\n")
 
-        def note(figures: Mapping[str, float]) -> None:
-            rows.writerow(figures)
+        def write(metrics: Mapping[str, float]) -> None:
+            rows.writerow(metrics)
             file.flush()
-            for name, value in figures.items():
+            for name, value in metrics.items():
                 if name != "update":
-                    board.add_scalar(name, value, int(figures["update"]))
+                    board.add_scalar(name, value, int(metrics["update"]))
 
-        yield note
+        yield write
 
 
 @contextlib.contextmanager
@@ -701,118 +822,81 @@ def catching_signals() -> Iterator[list[int]]:
 # Training.
 
 
-def train(settings: Settings, rules: Rules, folder: Path, caught: list[int]) -> dict[str, Any]:
+def train(settings: Settings, learner: Learner, folder: Path, caught: list[int]) -> dict[str, Any]:
     """Train until the budget is used up or a signal has come; return how far it got."""
-    device = torch.device(settings.device)
-    decks, generator = generators_of(settings.seed, 0, torch.device("cpu"))
-    batch = DealBatch(
-        settings.num_tables,
-        rules,
-        settings.observation,
-        settings.rewards,
-        seed=decks,
-    )
-    network = Network(batch.observations.shape[1], batch.action_masks.shape[1], settings.hidden)
-    network.initialise(generator)
-    network.to(device)
-    optimizer = torch.optim.Adam(network.parameters(), eps=1e-5, fused=True)
-    buffers = Buffers(batch, device)
-    plays_per_update = rules.num_plays * settings.num_tables
-    done: dict[str, Any] = {"update": 0, "plays": 0, "seconds": 0.0, "strength": None}
+    batch, network, _, _, opponents = learner
+    plays_per_update = batch.rules.num_plays * batch.num_envs
+    status: dict[str, Any] = {"update": 0, "plays": 0, "seconds": 0.0, "strength": None}
     if (folder / STATE).exists():
-        done = load_state(folder, network, optimizer, buffers, batch)
-    done["revision"] = revision()
-    opponents = None
-    if settings.pool_share > 0:
-        opponents = Opponents(settings, rules, folder, done["update"])
-
-    def save() -> float:
-        write_checkpoint(folder / POLICY, checkpoint_of(network, rules, settings, done))
-        save_state(folder, done, state_tensors(network, optimizer, buffers), batch)
-        return time.monotonic()
-
-    saved, started = save(), time.monotonic() - done["seconds"]
+        status = load_state(folder, learner)
+    status["revision"] = revision()
+    if opponents is not None:
+        opponents.use_folder(folder, status["update"])
+    save(folder, settings, learner, status)
+    saved = time.monotonic()
+    started = saved - status["seconds"]
+    fraction = budget_used(settings, plays_per_update, status)
     bar = tqdm(
         total=1.0,
-        initial=progress(settings, plays_per_update, done),
+        initial=fraction,
         disable=None,
         bar_format="{percentage:3.0f}%|{bar}| {elapsed} gone, {remaining} left{postfix}",
     )
-    with bar, figures_of(folder, done["update"]) as note:
-        while not caught and (used := progress(settings, plays_per_update, done)) < 1:
+    with bar, metrics_of(folder, status["update"]) as write_metrics:
+        while not caught and fraction < 1:
             begun = time.monotonic()
-            learning_rate = anneal(settings.learning_rate, settings.final_learning_rate, used)
-            entropy_coef = anneal(settings.entropy_coef, settings.final_entropy_coef, used)
-            for group in optimizer.param_groups:
-                group["lr"] = learning_rate
-            decks, generator = generators_of(settings.seed, done["update"] + 1, device)
-            if opponents is not None and done["update"] % settings.snapshot_every == 0:
-                opponents.add(done["update"], checkpoint_of(network, rules, settings, done))
-            decisions = decide(network, batch, buffers, settings, decks, generator, opponents)
-            figures = learn(network, optimizer, decisions, settings, entropy_coef, generator)
-
-            done["update"] += 1
-            done["plays"] += plays_per_update
-            done["seconds"] = time.monotonic() - started
-            speed = plays_per_update / (time.monotonic() - begun)
-            used = progress(settings, plays_per_update, done)
-            last = used >= 1 or bool(caught)
-            if settings.evaluate_every and (last or done["update"] % settings.evaluate_every == 0):
-                strength = measure(checkpoint_of(network, rules, settings, done), settings)
-                done["strength"] = strength
-                figures |= {
-                    "over_counting": strength["points_a_deal"],
-                    "over_counting_low": strength["low"],
-                    "over_counting_high": strength["high"],
-                }
-                tqdm.write(summary(done, speed))
-            note(
-                {
-                    **{name: done[name] for name in ("update", "plays", "seconds")},
-                    "plays_per_second": speed,
-                    "learning_rate": learning_rate,
-                    "entropy_coef": entropy_coef,
-                    **figures,
-                }
-            )
+            metrics = run_update(settings, learner, status, fraction)
+            now = time.monotonic()
+            status["update"] += 1
+            status["plays"] += plays_per_update
+            status["seconds"] = now - started
+            speed = plays_per_update / (now - begun)
+            fraction = budget_used(settings, plays_per_update, status)
+            last = fraction >= 1 or bool(caught)
+            every = settings.evaluate_every
+            if every and (last or status["update"] % every == 0):
+                policy = checkpoint_of(network, batch.rules, settings, status)
+                strength = status["strength"] = measure(policy, settings)
+                metrics["over_counting"] = strength["points_a_deal"]
+                metrics["over_counting_low"] = strength["low"]
+                metrics["over_counting_high"] = strength["high"]
+                tqdm.write(summary(status, speed))
+            metrics |= {name: status[name] for name in ("update", "plays", "seconds")}
+            write_metrics({**metrics, "plays_per_second": speed})
             if last or time.monotonic() - saved >= settings.save_seconds:
-                saved = save()
-            bar.update(used - bar.n)
-            bar.set_postfix_str(f"{speed:,.0f} plays/s, {over_counting(done)}", refresh=False)
+                save(folder, settings, learner, status)
+                saved = time.monotonic()
+            bar.update(fraction - bar.n)
+            bar.set_postfix_str(f"{speed:,.0f} plays/s, {over_counting(status)}", refresh=False)
     batch.close()
-    return done
+    return status
 
 
-def progress(settings: Settings, plays_per_update: int, done: Mapping[str, Any]) -> float:
+def budget_used(settings: Settings, plays_per_update: int, status: Mapping[str, Any]) -> float:
     """Return which part of the budget is used up, 0 to 1."""
     if settings.steps is not None:
-        used = done["update"] / math.ceil(settings.steps / plays_per_update)
+        fraction = status["update"] / math.ceil(settings.steps / plays_per_update)
     else:
         minutes = DEFAULT_MINUTES if settings.minutes is None else settings.minutes
-        used = done["seconds"] / (60 * minutes)
-    return min(1.0, used)
+        fraction = status["seconds"] / (60 * minutes)
+    return min(1.0, fraction)
 
 
-def anneal(start: float, end: float, used: float) -> float:
-    """Return what lies between the two when a part of the budget is used up."""
-    return start + (end - start) * used
-
-
-def over_counting(done: Mapping[str, Any]) -> str:
+def over_counting(status: Mapping[str, Any]) -> str:
     """Return the last measurement as text."""
-    strength = done["strength"]
+    strength = status["strength"]
     if strength is None:
         return "not measured yet"
     half = (strength["high"] - strength["low"]) / 2
     return f"{strength['points_a_deal']:+.2f} ± {half:.2f} over counting"
 
 
-def summary(done: Mapping[str, Any], speed: float) -> str:
+def summary(status: Mapping[str, Any], speed: float) -> str:
     """Return one line on how far a run is."""
-    clock = str(datetime.timedelta(seconds=round(done["seconds"])))
+    clock = str(datetime.timedelta(seconds=round(status["seconds"])))
     return (
-        f"{clock}  update {done['update']:,}  {done['plays']:,} plays  "
-        f"{speed:,.0f} plays/s  {over_counting(done)}"
+        f"{clock}  update {status['update']:,}  {status['plays']:,} plays  "
+        f"{speed:,.0f} plays/s  {over_counting(status)}"
     )
 
 
@@ -829,13 +913,13 @@ def main() -> None:
                 folder = settings.resume
                 settings = read_settings(folder)
                 rules = check_settings(settings)
+            learner = make_learner(settings, rules)  # first, for it may fail
             folder = folder or make_run(settings)
-            torch.set_num_threads(settings.threads)
             with locked(folder):
-                done = train(settings, rules, folder, caught)
-    except (OSError, ValueError) as error:
-        sys.exit(f"training.selfplay: {error}")
-    print(f"{folder / POLICY}: {done['update']:,} updates, {over_counting(done)}")
+                status = train(settings, learner, folder, caught)
+    except (OSError, ValueError, MemoryError, torch.OutOfMemoryError) as error:
+        sys.exit(f"training.selfplay: {first_line(error)}")
+    print(f"{folder / POLICY}: {status['update']:,} updates, {over_counting(status)}")
     if caught:
         print(f"stopped by a signal; python -m training.selfplay --resume {folder} goes on")
         sys.exit(128 + caught[0])

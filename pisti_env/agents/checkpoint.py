@@ -311,7 +311,7 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     Raises `OSError` with one sentence if that fails; what was there before is still there then.
     """
     path = Path(path)
-    temporary = path.with_name(path.name + ".tmp")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")  # two processes do not share it
     try:
         with open(temporary, "wb") as file:
             file.write(data)
