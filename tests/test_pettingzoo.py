@@ -413,7 +413,7 @@ def test_an_illegal_action_ends_the_episode(players, rewards, mask_in):
     assert (
         rules.max_deal_points == {48: 16 + 20 * 24, 100: 29 + 1000, 96: 29 + 960}[rules.num_plays]
     )
-    for episode, steps in enumerate((0, 1, 9, 30)):
+    for episode, steps in enumerate((0, 9) if INTERPRETED else (0, 1, 9, 30)):
         for each in (env, same):
             each.reset(seed=11 if episode == 0 else None)
             play_episode(each, random.Random(episode), steps) if steps else None
@@ -441,7 +441,7 @@ def test_an_illegal_action_ends_the_episode(players, rewards, mask_in):
         pending[offender] = penalty
         assert received == pytest.approx(pending)
         # The next episodes are as if nothing had happened.
-    for episode in range(2):
+    for episode in range(1 if INTERPRETED else 2):
         env.reset()
         same.reset()
         rngs = random.Random(episode), random.Random(episode)
@@ -462,7 +462,7 @@ def shares(amounts):
     return [amount - (sum(amounts) - amount) / (len(amounts) - 1) for amount in amounts]
 
 
-@pytest.mark.parametrize("target", [None, 41])
+@pytest.mark.parametrize("target", [None, 11 if INTERPRETED else 41])
 @pytest.mark.parametrize("kind", KINDS_OF_REWARD)
 @pytest.mark.parametrize(
     "fields", [{"players": p} for p in PLAYERS] + [{"players": 4, "partners": False}], ids=str
@@ -470,7 +470,7 @@ def shares(amounts):
 def test_rewards_add_up(fields, kind, target):
     env = pisti_v0.env(rewards=kind, target=target, **fields)
     rules, raw = env.unwrapped.rules, env.unwrapped
-    for episode in range(2):
+    for episode in range(1 if INTERPRETED else 2):
         env.reset(seed=3 if episode == 0 else None)
         rng = random.Random(episode)
         through_last = dict.fromkeys(env.possible_agents, 0.0)
@@ -733,7 +733,7 @@ def test_fields_override_rules():
 
 @pytest.mark.parametrize("wrapped", [False, True])
 @pytest.mark.parametrize("copy_of", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
-@pytest.mark.parametrize(("players", "rewards"), zip([2, 4, 5], KINDS_OF_REWARD, strict=True))
+@pytest.mark.parametrize(("players", "rewards"), [(2, "difference"), (4, "terminal"), (5, "win")])
 def test_copies_go_on_identically(players, rewards, copy_of, wrapped):
     target = 11 if INTERPRETED else 61
     env = make(wrapped, players=players, target=target, rewards=rewards, observation="history")

@@ -17,6 +17,8 @@ import pytest
 from pisti_env import Rules
 from pisti_env.rules import PRESETS
 
+pytestmark = pytest.mark.compiled  # in one run; 1024 tables are too many without
+
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BUDGET = re.compile(r"<!-- in tests: (\S+) -> (\S+) -->")

@@ -185,12 +185,12 @@ def test_random_matches(case):
 @pytest.mark.parametrize("players", [2, 3, 4, 5, 6])
 def test_default_rules(players, reward):
     table = Comparison({"players": players}, reward, seed=players)
-    for _ in range(2 if INTERPRETED else 20):
+    for _ in range(1 if INTERPRETED else 8):
         table.episode(everything=True)
     # Matches that start anywhere below the target, so that later deals are compared too.
     table = Comparison({"players": players, "target": 101}, reward, seed=players)
     deals = 0
-    while deals < (3 if INTERPRETED else 12):
+    while deals < (2 if INTERPRETED else 6):
         deals += table.episode(everything=True)
 
 

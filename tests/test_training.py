@@ -1,5 +1,6 @@
 """Self-play: advantages, masks, and runs that can be stopped and resumed anywhere."""
 
+import bisect
 import csv
 import dataclasses
 import os
@@ -30,8 +31,8 @@ from training.network import Network, draw, entropy_of, masked_log_probs  # noqa
 from training.selfplay import (  # noqa: E402
     Buffers,
     Settings,
-    advantages_of,
-    decide,
+    collect,
+    gae,
     generators_of,
     learn,
     seat_rewards,
@@ -77,10 +78,10 @@ def test_rewards_between_own_decisions_of_three_seats():
     plays = torch.tensor(
         [[-2, 4, -2], [0, 0, 0], [6, -3, -3], [0, 0, 0], [-5, -5, 10], [2, -1, -1]]
     )
-    since, before = seat_rewards(plays[:, None].float(), sides)
+    after, before = seat_rewards(plays[:, None].float(), sides)
     # Side 1 from play 0: 4 + 0 - 3; from play 3: 0 - 5 - 1. Side 2 from play 1: 0 - 3 + 0; from
     # play 4: 10 - 1. Side 0 from play 2: 6 + 0 - 5; from play 5: 2.
-    assert since[..., 0].tolist() == [[1, -3, 1], [-6, 9, 2]]
+    assert after[..., 0].tolist() == [[1, -3, 1], [-6, 9, 2]]
     # Before their first decisions: nothing, play 0, plays 0 and 1.
     assert before[:, 0].tolist() == [0, -2, -2]
 
@@ -88,8 +89,8 @@ def test_rewards_between_own_decisions_of_three_seats():
 def test_advantages_of_three_seats_by_hand():
     rewards = torch.tensor([[1.0, -3, 1], [-6, 9, 2]])[..., None]
     values = torch.tensor([[1.0, 0, 2], [-2, 4, 1], [0, 0, 0]])[..., None]
-    goes_on = torch.tensor([1.0, 0])[:, None, None]
-    advantages = advantages_of(rewards, values, goes_on, gae_lambda=0.5)
+    has_next = torch.tensor([1.0, 0])[:, None, None]
+    advantages = gae(rewards, values, has_next, gae_lambda=0.5)
     # Last decisions: -6 - (-2) = -4, 9 - 4 = 5, 2 - 1 = 1. First ones: 1 - 2 - 1 = -2, -3 + 4 - 0
     # = 1, 1 + 1 - 2 = 0, each and half of what follows.
     assert advantages[..., 0].tolist() == [[-4, 3.5, 0.5], [-4, 5, 1]]
@@ -140,9 +141,15 @@ def returns_one_by_one(record, table, value_of, players, settings):
     return returns
 
 
-@pytest.mark.parametrize("players", [2, 3, 4])
-def test_matches_are_learned_across_deals(players):
-    rules = Rules(players=players, target=25)
+ONE_ROUND = "players=6,packs=1,ranks=5,copies=2,hand_size=1,target=9"
+
+
+@pytest.mark.parametrize(
+    "rules", ["players=2,target=25", "players=3,target=25", "players=4,target=25", ONE_ROUND]
+)
+def test_matches_are_learned_across_deals(rules):
+    rules = parse_rules(rules)
+    players = rules.players
     settings = dataclasses.replace(TINY, num_tables=6)
     batch = Recording(6, rules, seed=3)
     network, buffers = network_for(batch), Buffers(batch, CPU)
@@ -155,7 +162,7 @@ def test_matches_are_learned_across_deals(players):
 
     got = [{} for _ in range(6)]
     for update in range(1, 6):
-        decisions = decide(network, batch, buffers, settings, 0, generators_of(3, update, CPU)[1])
+        decisions = collect(network, batch, buffers, settings, 0, generators_of(3, update, CPU)[1])
         size = len(decisions["returns"])
         assert size == (rules.num_plays - players * (update == 1)) * 6
         for row in range(size):
@@ -190,7 +197,7 @@ def test_one_deal_is_learned_whole():
     rules, settings = Rules(players=3), dataclasses.replace(TINY, num_tables=2, gae_lambda=1.0)
     batch = DealBatch(2, rules, seed=0)
     network, buffers = network_for(batch), Buffers(batch, CPU)
-    decisions = decide(network, batch, buffers, settings, 5, generator())
+    decisions = collect(network, batch, buffers, settings, 5, generator())
     # With λ = 1 a return is what the seat's side earns from its decision to the end. Replayed:
     batch.reset(seed=5)
     actions = decisions["actions"].view(-1, 2)
@@ -206,13 +213,27 @@ def test_one_deal_is_learned_whole():
             assert result == pytest.approx(settings.reward_scale * to_come, abs=1e-5)
 
 
+def test_one_decision_can_be_learned_from():
+    batch = DealBatch(1, Rules(ranks=2, copies=3, hand_size=1), seed=0)
+    network, buffers = network_for(batch), Buffers(batch, CPU)
+    optimizer = torch.optim.Adam(network.parameters())
+    settings = dataclasses.replace(TINY, num_tables=1, pool_share=1.0, pool_baseline_share=1.0)
+    opponents = selfplay.Opponents(settings, batch.rules)
+    d = collect(network, batch, buffers, settings, 0, generator(), opponents)
+    assert len(d["advantages"]) == 1
+    assert torch.isfinite(d["advantages"]).all()
+    metrics = learn(network, optimizer, d, settings, 0.01, generator())
+    assert all(np.isfinite(value) for value in metrics.values())
+    assert all(torch.isfinite(parameter).all() for parameter in network.parameters())
+
+
 # Masks.
 
 
 def test_ratio_is_one_before_the_first_update():
     batch = DealBatch(16, "standard", seed=0)
     network, buffers = network_for(batch), Buffers(batch, CPU)
-    d = decide(network, batch, buffers, TINY, 1, generator())
+    d = collect(network, batch, buffers, TINY, 1, generator())
     log_probs = masked_log_probs(network(d["observations"])[0], d["masks"])
     ratio = (log_probs.gather(1, d["actions"][:, None])[:, 0] - d["log_probs"]).exp()
     assert torch.allclose(ratio, torch.ones(()), atol=1e-5)
@@ -294,7 +315,7 @@ def test_denying_a_pisti_is_learned():
     network, buffers = network_for(batch, (32,)), Buffers(batch, CPU)
     optimizer = torch.optim.Adam(network.parameters(), lr=3e-3, eps=1e-5)
     for update in range(50):
-        d = decide(network, batch, buffers, settings, 0, generators_of(0, update, CPU)[1])
+        d = collect(network, batch, buffers, settings, 0, generators_of(0, update, CPU)[1])
         learn(network, optimizer, d, settings, 0.01, generators_of(1, update, CPU)[1])
     batch.reset()
     ace, two, three = 0, 1, 2
@@ -307,15 +328,13 @@ def test_denying_a_pisti_is_learned():
 
 @pytest.mark.learning
 @pytest.mark.compiled
-def test_two_minutes_beat_greedy(tmp_path):
-    command = ["--minutes", "2", "--run", str(tmp_path / "run"), "--evaluate-every", "0"]
-    subprocess.run(
-        [sys.executable, "-m", "training.selfplay", *command],
-        cwd=ROOT,
-        check=True,
-        env={**os.environ, "OMP_NUM_THREADS": "2"},
+def test_four_million_plays_beat_greedy(tmp_path):
+    run = tmp_path / "run"
+    command = selfplay_command(
+        *("--steps", 4_000_000, "--threads", 1, "--evaluate-every", 0, "--run", run)
     )
-    agent = PolicyAgent(read_checkpoint(tmp_path / "run" / "policy.safetensors"))
+    subprocess.run(command, cwd=ROOT, check=True)
+    agent = PolicyAgent(read_checkpoint(run / "policy.safetensors"))
     assert evaluate([agent, "greedy"], deals=2000, match=False).results[0].low > 0
 
 
@@ -327,19 +346,20 @@ def run_for(settings, folder, updates=None):
     caught, learned = [], selfplay.learn
 
     def learn_and_count(*args):
-        figures = learned(*args)
+        metrics = learned(*args)
         nonlocal updates
         if updates is not None:
             updates -= 1
             if updates == 0:
                 caught.append(signal.SIGTERM)
-        return figures
+        return metrics
 
     if not folder.exists():
         selfplay.make_run(dataclasses.replace(settings, run=folder))
+    learner = selfplay.make_learner(settings, parse_rules(settings.rules))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selfplay, "learn", learn_and_count)
-        return selfplay.train(settings, parse_rules(settings.rules), folder, caught)
+        return selfplay.train(settings, learner, folder, caught)
 
 
 def tensors_of(folder, name="state"):
@@ -363,14 +383,20 @@ POOL = {"pool_share": 0.5, "pool_size": 2, "snapshot_every": 2}
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"rules": "players=3,target=40"}, POOL, {**POOL, "rules": "players=4,target=40"}],
+    [
+        {},
+        {"rules": "players=3,target=40"},
+        {"rules": ONE_ROUND, "steps": 8 * 6 * 6},  # nothing to learn from in the first update
+        POOL,
+        {**POOL, "rules": "players=4,target=40"},
+    ],
 )
 def test_stopped_and_resumed_equals_not_stopped(tmp_path, changes):
     settings = dataclasses.replace(TINY, **changes)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert run_for(settings, whole)["update"] == 6
-    assert run_for(settings, parts, updates=2)["update"] == 2
-    assert run_for(settings, parts, updates=1)["update"] == 3
+    assert run_for(settings, parts, updates=1)["update"] == 1
+    assert run_for(settings, parts, updates=2)["update"] == 3
     assert run_for(settings, parts)["update"] == 6
     assert same(tensors_of(whole), tensors_of(parts))
     assert same(tensors_of(whole, "policy"), tensors_of(parts, "policy"))
@@ -409,11 +435,11 @@ def test_same_seed_same_weights(tmp_path):
 )
 def test_every_number_of_players(tmp_path, rules):
     settings = dataclasses.replace(TINY, rules=rules, steps=1, evaluate_every=1, evaluation_decks=4)
-    done = run_for(settings, tmp_path / "run")
+    status = run_for(settings, tmp_path / "run")
     checkpoint = read_checkpoint(tmp_path / "run" / "policy.safetensors")
     assert checkpoint.rules == parse_rules(rules)
-    assert checkpoint.metadata["strength"] == done["strength"]
-    assert done["strength"]["opponent"] == "counting"
+    assert checkpoint.metadata["strength"] == status["strength"]
+    assert status["strength"]["opponent"] == "counting"
     assert checkpoint.metadata["training"]["plays"] == checkpoint.rules.num_plays * 8
 
 
@@ -440,6 +466,19 @@ def test_the_saved_policy_plays_as_the_network(tmp_path):
         chosen = masked_log_probs(logits, masks).argmax(1)
         assert ((chosen == torch.from_numpy(actions)) | (best - second < 1e-5)).all()
         batch.step(actions)
+
+
+def test_policies_name_no_folder_of_the_machine(tmp_path):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    run_for(TINY, tmp_path / "first", updates=1)
+    own = (tmp_path / "first" / "policy.safetensors").rename(folder / "own.safetensors")
+    settings = dataclasses.replace(TINY, **POOL, pool_baselines=("counting", str(own)))
+    run_for(settings, tmp_path / "run", updates=1)
+    for path in (tmp_path / "run").rglob("*.safetensors"):
+        assert str(tmp_path).encode() not in path.read_bytes()
+    training = read_checkpoint(tmp_path / "run" / "policy.safetensors").metadata["training"]
+    assert training["pool_baselines"] == ["counting", "own.safetensors"]
 
 
 def selfplay_command(*arguments):
@@ -489,6 +528,36 @@ def wait_for_updates(process, run, updates):
         time.sleep(0.05)
 
 
+@pytest.mark.learning
+@pytest.mark.compiled
+def test_twenty_kills_change_nothing(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    settings = dataclasses.replace(
+        TINY, **POOL, rules="players=2,target=60", num_tables=4, hidden=(8,), steps=4 * 48 * 250
+    )
+    run_for(settings, whole)
+    selfplay.make_run(dataclasses.replace(settings, run=killed))
+    command, rng = selfplay_command("--resume", killed), np.random.default_rng(0)
+    for kill in range(20):
+        so_far = len(rows_of(killed)) if kill else 0
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+        # One in five while it starts, the others while it trains and saves.
+        if kill % 5 == 4:
+            time.sleep(rng.uniform(0, 2))
+        else:
+            wait_for_updates(process, killed, so_far + 1)
+            time.sleep(rng.uniform(0, 0.1))
+        assert process.poll() is None
+        process.send_signal((signal.SIGKILL, signal.SIGTERM)[kill % 2])
+        process.wait()
+        for path in killed.rglob("*.safetensors"):
+            load_file(path)
+    subprocess.run(command, cwd=ROOT, check=True)
+    assert same(tensors_of(whole), tensors_of(killed))
+    assert same(tensors_of(whole, "policy"), tensors_of(killed, "policy"))
+    assert rows_of(whole) == rows_of(killed)
+
+
 # Mistakes.
 
 
@@ -515,6 +584,15 @@ def refused(monkeypatch, *arguments):
         (["--observation", "faces"], "observation is 'faces'"),
         (["--rewards", "money"], "rewards is 'money'"),
         (["--device", "abacus"], "device is 'abacus'"),
+        (["--device", "meta"], "device is 'meta'"),
+        (["--evaluation-decks", 0], "evaluation-decks is 0"),
+        (["--evaluation-decks", 1], "evaluation-decks is 1"),
+        (["--evaluation-decks", 10**9], f"evaluation-decks is {10**9}"),
+        (["--evaluate-every", -1], "evaluate-every is -1"),
+        (["--pool-share", 0.5, "--pool-baselines", "nobody"], "agent is 'nobody'"),
+        (["--hidden", 4096, 4096], "hidden is (4096, 4096)"),
+        (["--hidden", 10**7], "hidden is (10000000,)"),
+        (["--num-tables", 10**18], f"{10**18}"),
         (["--seed", -1], "seed is -1"),
         (["--hidden", 0], "hidden is"),
         (["--learning-rate", "nan"], "learning-rate is nan"),
@@ -524,6 +602,58 @@ def test_wrong_settings_are_refused(monkeypatch, tmp_path, arguments, reason):
     run = tmp_path / "run"
     assert reason in refused(monkeypatch, *arguments, "--run", run)
     assert not run.exists()
+
+
+def test_tables_that_do_not_fit_in_memory(monkeypatch, tmp_path):
+    def full(*args, **fields):
+        raise MemoryError
+
+    monkeypatch.setattr(selfplay, "DealBatch", full)
+    run = tmp_path / "run"
+    text = refused(monkeypatch, "--num-tables", 10**6, "--run", run)
+    assert "1000000 tables" in text and "MemoryError" in text
+    assert not run.exists()
+
+
+def test_the_largest_network_that_is_trained_can_be_read(tmp_path):
+    def accepted(width):
+        try:
+            selfplay.check_settings(dataclasses.replace(TINY, hidden=(width,)))
+        except ValueError:
+            return False
+        return True
+
+    width = bisect.bisect(range(10**6), False, key=lambda width: width > 0 and not accepted(width))
+    width -= 1
+    assert accepted(width) and not accepted(width + 1)
+    settings = dataclasses.replace(TINY, hidden=(width,), pool_baselines=("greedy",) * 100)
+    batch = DealBatch(1)
+    status = {"update": 0, "plays": 0, "seconds": 0.0, "strength": None, "revision": "x" * 50}
+    checkpoint = selfplay.checkpoint_of(network_for(batch, (width,)), batch.rules, settings, status)
+    selfplay.write_checkpoint(tmp_path / "policy.safetensors", checkpoint)
+    read_checkpoint(tmp_path / "policy.safetensors")
+
+
+@pytest.mark.parametrize("minibatch_size", [100, 10**6])
+@pytest.mark.parametrize("learning_rate", [1e10, 1e38])
+def test_a_run_whose_numbers_overflow_stops(monkeypatch, tmp_path, learning_rate, minibatch_size):
+    run = tmp_path / "run"
+    settings = dataclasses.replace(TINY, run=run, minibatch_size=minibatch_size, epochs=1)
+    selfplay.make_run(dataclasses.replace(settings, learning_rate=learning_rate))
+    text = refused(monkeypatch, "--resume", run)
+    assert "update 1" in text and f"learning rate of {learning_rate:g}" in text
+    assert tensors_of(run)["network.head.bias"].max() == 0  # as it was at first
+    read_checkpoint(run / "policy.safetensors")
+    assert not rows_of(run)
+
+
+def test_nothing_is_left_of_a_run_that_could_not_be_made(monkeypatch, tmp_path):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert "No space left on device" in refused(monkeypatch, "--run", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_runs_do_not_share_a_folder(monkeypatch, tmp_path):
@@ -536,6 +666,7 @@ def test_runs_do_not_share_a_folder(monkeypatch, tmp_path):
 
 def test_what_cannot_be_resumed(monkeypatch, tmp_path):
     assert "nothing to resume" in refused(monkeypatch, "--resume", tmp_path / "none")
+    assert "nothing to resume" in refused(monkeypatch, "--resume", __file__)
     run = tmp_path / "run"
     run_for(TINY, run, updates=1)
     assert "no others" in refused(monkeypatch, "--resume", run, "--seed", 3)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.compiled  # in one run: it is the same in all
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -516,11 +516,11 @@ def generators_of(seed: int, update: int, device: torch.device) -> tuple[int, to
     return decks, torch.Generator(device).manual_seed(rest)
 
 
-# What learns.
+# An update.
 
 
 class Learner(NamedTuple):
-    """Where is played, who plays, and what is learned from."""
+    """All that an update changes, and the agents that it plays against."""
 
     batch: DealBatch
     network: Network
@@ -530,11 +530,11 @@ class Learner(NamedTuple):
 
 
 def make_learner(settings: Settings, rules: Rules) -> Learner:
-    """Return what learns, as at the start of a run; raise `ValueError` if it cannot be made."""
+    """Return a learner as at the start of a run; raise `ValueError` if it cannot be made."""
     decks, generator = generators_of(settings.seed, 0, torch.device("cpu"))
+    opponents = Opponents(settings, rules) if settings.pool_share > 0 else None
     try:
         torch.set_num_threads(settings.threads)
-        opponents = Opponents(settings, rules) if settings.pool_share > 0 else None
         batch = DealBatch(
             settings.num_tables, rules, settings.observation, settings.rewards, seed=decks
         )
@@ -543,7 +543,7 @@ def make_learner(settings: Settings, rules: Rules) -> Learner:
         network.to(settings.device)
         optimizer = torch.optim.Adam(network.parameters(), eps=1e-5, fused=True)
         buffers = Buffers(batch, torch.device(settings.device))
-    except (MemoryError, OverflowError, RuntimeError) as error:
+    except (ValueError, MemoryError, OverflowError, RuntimeError) as error:
         reason = first_line(error)
         raise ValueError(f"{settings.num_tables} tables cannot be set up: {reason}") from None
     return Learner(batch, network, optimizer, buffers, opponents)
@@ -852,8 +852,7 @@ def train(settings: Settings, learner: Learner, folder: Path, caught: list[int])
             status["seconds"] = now - started
             speed = plays_per_update / (now - begun)
             fraction = budget_used(settings, plays_per_update, status)
-            last = fraction >= 1 or bool(caught)
-            every = settings.evaluate_every
+            last, every = fraction >= 1 or bool(caught), settings.evaluate_every
             if every and (last or status["update"] % every == 0):
                 policy = checkpoint_of(network, batch.rules, settings, status)
                 strength = status["strength"] = measure(policy, settings)
@@ -863,11 +862,12 @@ def train(settings: Settings, learner: Learner, folder: Path, caught: list[int])
                 tqdm.write(summary(status, speed))
             metrics |= {name: status[name] for name in ("update", "plays", "seconds")}
             write_metrics({**metrics, "plays_per_second": speed})
-            if last or time.monotonic() - saved >= settings.save_seconds:
+            if time.monotonic() - saved >= settings.save_seconds:
                 save(folder, settings, learner, status)
                 saved = time.monotonic()
             bar.update(fraction - bar.n)
             bar.set_postfix_str(f"{speed:,.0f} plays/s, {over_counting(status)}", refresh=False)
+        save(folder, settings, learner, status)
     batch.close()
     return status
 
