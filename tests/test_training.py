@@ -553,6 +553,7 @@ def test_twenty_kills_change_nothing(tmp_path):
         for path in killed.rglob("*.safetensors"):
             load_file(path)
     subprocess.run(command, cwd=ROOT, check=True)
+    assert not list(killed.rglob("*.tmp"))
     assert same(tensors_of(whole), tensors_of(killed))
     assert same(tensors_of(whole, "policy"), tensors_of(killed, "policy"))
     assert rows_of(whole) == rows_of(killed)
@@ -576,6 +577,7 @@ def refused(monkeypatch, *arguments):
     ("arguments", "reason"),
     [
         (["--threads", 0], "threads is 0"),
+        (["--threads", 100_000], "from 1 to 1024"),
         (["--minutes", -1], "minutes is -1"),
         (["--steps", 0], "steps is 0"),
         (["--steps", 5, "--minutes", 1], "both given"),

@@ -60,6 +60,7 @@ from pisti_env.vector import DealBatch
 from training.network import Network, draw, entropy_of, masked_log_probs
 
 DEFAULT_MINUTES = 5.0
+MAX_THREADS = 1024  # far more end the process, without a word
 SNAPSHOTS = "snapshots"
 MEASURING_SEED = 1  # 0 is what published figures are measured with
 MAX_HEADER_BYTES = 2**16  # of a policy's file; a few thousand are usual
@@ -174,6 +175,7 @@ def check_settings(settings: Settings) -> Rules:
         "threads", "num_tables", "minibatch_size", "epochs", "pool_size", "snapshot_every",
     ):  # fmt: skip
         check(name, getattr(settings, name) >= 1, "an int of 1 or more")
+    check("threads", settings.threads <= MAX_THREADS, f"an int from 1 to {MAX_THREADS}")
     check("evaluate_every", settings.evaluate_every >= 0, "an int of 0 or more")
     check(
         "evaluation_decks",
@@ -916,6 +918,8 @@ def main() -> None:
             learner = make_learner(settings, rules)  # first, for it may fail
             folder = folder or make_run(settings)
             with locked(folder):
+                for left in folder.rglob("*.tmp"):  # by a process that was killed
+                    left.unlink()
                 status = train(settings, learner, folder, caught)
     except (OSError, ValueError, MemoryError, torch.OutOfMemoryError) as error:
         sys.exit(f"training.selfplay: {first_line(error)}")
