@@ -1,5 +1,7 @@
 """What the players of this package have in common: what `act` takes, and what they draw with."""
 
+import abc
+
 import numpy as np
 
 from pisti_env.observation import ENCODINGS, describe
@@ -7,7 +9,7 @@ from pisti_env.rules import Rules
 from pisti_env.shuffle import check_seed, draw_numbers
 
 
-class Player:
+class Player(abc.ABC):
     """Takes one observation or a batch, and checks it before and its actions after.
 
     Attributes: `observation`, the encoding that `act` takes; `rules`, those that it was made for.
@@ -57,11 +59,11 @@ class Player:
             raise ValueError(f"mask {int(legal.argmin())} has no legal action")
         return actions if np.ndim(action_mask) == 2 else int(actions[0])
 
+    @abc.abstractmethod
     def _choose(
         self, rows: np.ndarray, masks: np.ndarray, seeds: np.ndarray | None, actions: np.ndarray
     ) -> None:
         """Fill `actions` (n,) int64, with an illegal one where none is legal."""
-        raise NotImplementedError
 
     def _draw(self, number: int, seeds: np.ndarray | None) -> np.ndarray:
         """Return random numbers (n,) uint64, each a function of its seed alone if there are any."""
