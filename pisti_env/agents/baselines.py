@@ -6,6 +6,7 @@ that it may play from the mask.
 """
 
 import functools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -98,7 +99,11 @@ class Counting(Player):
         )
 
 
-BASELINES = {"random": Random, "greedy": Greedy, "counting": Counting}
+BASELINES: dict[str, Callable[[Rules, int], Player]] = {
+    "random": Random,
+    "greedy": Greedy,
+    "counting": Counting,
+}
 
 
 @functools.cache
@@ -107,7 +112,7 @@ def warm_up() -> None:
     with announce_compilation():
         rules = Rules()
         for make in BASELINES.values():
-            player = make(rules)
+            player = make(rules, 0)
             masks = np.ones((1, NUM_CARDS), np.int8)
             player.act(np.zeros((1, describe(player.observation, rules).size)), masks)
 
