@@ -70,6 +70,6 @@ def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
     """Return actions (n,), each drawn with a number (n,) from [0, 1); never an illegal one."""
     reached = probs_of(log_probs).cumsum(-1)
     total = reached[:, -1:]
-    actions = (reached <= uniform[:, None] * total).sum(-1)
+    actions = torch.searchsorted(reached, uniform[:, None] * total, right=True)
     # Rounded up to the total, a number would be past the end.
-    return torch.minimum(actions, (reached < total).sum(-1))
+    return torch.minimum(actions, torch.searchsorted(reached, total.contiguous()))[:, 0]
