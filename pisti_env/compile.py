@@ -21,7 +21,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     anew in every process, with one warning. With ``NUMBA_DISABLE_JIT=1`` it stays plain Python."""
     global _no_cache_warned
     try:
-        return numba.njit(function, cache=True, nogil=True)
+        return numba.njit(function, cache=True, nogil=True, forceinline=True)
     except RuntimeError:  # "no locator available": neither the package's nor the user's folder
         if not _no_cache_warned:
             _no_cache_warned = True

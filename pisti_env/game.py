@@ -14,8 +14,10 @@ import numpy as np
 
 from pisti_env.cards import JACK as JACK_RANK
 from pisti_env.cards import (
+    KIND_OF_CARD,
     NO_CARD,
     NUM_CARDS,
+    NUM_KINDS,
     NUM_RANKS,
     TEN_OF_DIAMONDS,
 )
@@ -36,7 +38,8 @@ PILE, STOCK_BOTTOM, STOCK_MIDDLE = range(3)
 STARTERS_SEEN_BY = ("capturer", "side", "all", "nobody")
 CAPTURER, SIDE, ALL, NONE = range(4)
 
-# int16, not int8, wherever there is arithmetic: in plain Python int8 would overflow.
+# One table. What every play touches comes first and together, since the memory is what costs time.
+# int16 wherever there is arithmetic among them: in plain Python int8 would overflow.
 GAME = np.dtype(
     (
         np.record,
@@ -46,33 +49,38 @@ GAME = np.dtype(
             ("num_plays", np.int16),  # in this deal so far
             ("pile_start", np.int16),  # the first play that lies on the pile
             ("starters_down", np.int16),  # 1 while the four starters lie under the pile
+            ("last_capturer", np.int16),  # seat or NOBODY
+            ("num_exposed", np.int16),  # see `exposed`
+            ("scored", np.int16),  # 1 once the deal is over and all of it public
             ("pile_points", np.int64),  # card points of the pile's face-up part
+            ("hands", np.int8, (MAX_PLAYERS, MAX_HAND)),  # the first hand_sizes[seat] count
+            ("hand_sizes", np.int8, (MAX_PLAYERS,)),
+            # How many of each kind: played in the deal; on the pile; on the pile when the packet
+            # was dealt. All face up, the starter included.
+            ("played_kinds", np.int8, (NUM_KINDS,)),
+            ("pile_kinds", np.int8, (NUM_KINDS,)),
+            ("packet_kinds", np.int8, (NUM_KINDS,)),
+            ("public_points", np.int64, (MAX_PLAYERS,)),  # per side; without face-down starters
+            ("captured", np.int16, (MAX_PLAYERS,)),  # cards, per side
+            ("pistis", np.int16, (MAX_PLAYERS,)),  # by equal rank, no jacks; per side
+            ("jack_pistis", np.int16, (MAX_PLAYERS,)),  # jack on jack; per side
             ("stock_start", np.int16),  # place in the deck of the next card to deal
             ("packet", np.int16),  # from 1
             ("packet_pile_start", np.int16),  # pile_start when the packet was dealt
             ("packet_starters_down", np.int16),  # starters_down when the packet was dealt
-            ("last_capturer", np.int16),  # seat or NOBODY
             ("starters_taker", np.int16),  # the seat that captured the starters, or NOBODY
             ("knows_starters", np.int16, (MAX_PLAYERS,)),  # per seat: 1 if it knows those face down
-            ("scored", np.int16),  # 1 once the deal is over and all of it public
             ("bottom_card", np.int16),  # shown at the stock's bottom, or NO_CARD
             ("num_shown_jacks", np.int16),
-            ("num_exposed", np.int16),  # see `exposed`
-            ("hand_sizes", np.int16, (MAX_PLAYERS,)),
-            ("captured", np.int16, (MAX_PLAYERS,)),  # cards, per side
-            ("pistis", np.int16, (MAX_PLAYERS,)),  # by equal rank, no jacks; per side
-            ("jack_pistis", np.int16, (MAX_PLAYERS,)),  # jack on jack; per side
-            ("public_points", np.int64, (MAX_PLAYERS,)),  # per side; without face-down starters
+            ("plays", np.int8, (MAX_PLAYS,)),  # cards, in order
+            ("deck", np.int8, (MAX_DECK,)),  # face-down starters, starter, stock, once turned up
             ("match_points", np.int64, (MAX_PLAYERS,)),  # per side, every scored deal
-            ("hands", np.int8, (MAX_PLAYERS, MAX_HAND)),  # the first hand_sizes[seat] count
             ("shown_jacks", np.int8, (MAX_JACKS,)),  # turned up before the starter, in order
             # Cards that everyone knows to be in the stock or a hand: the bottom card, or jacks that
             # were turned up and went into the stock. They leave the list when they are played.
             ("exposed", np.int8, (MAX_JACKS,)),
             ("exposed_places", np.int16, (MAX_JACKS,)),  # their places in the deck
             ("exposed_holders", np.int16, (MAX_JACKS,)),  # their seats, NOBODY while in the stock
-            ("plays", np.int8, (MAX_PLAYS,)),  # cards, in order
-            ("deck", np.int8, (MAX_DECK,)),  # face-down starters, starter, stock, once turned up
         ],
     )
 )
@@ -139,7 +147,7 @@ def deal(game, rules, deck, dealer):
     """
     clear_table(game, rules)
     game.dealer = dealer
-    game.to_play = (dealer + 1) % rules.players
+    game.to_play = next_seat(dealer, rules)
     for place in range(rules.deck_size):
         game.deck[place] = deck[place]
     game.stock_start = NUM_STARTERS
@@ -149,6 +157,8 @@ def deal(game, rules, deck, dealer):
         show_bottom_card(game, rules)
     game.starters_down = 1
     game.pile_points = rules.card_points[game.deck[STARTER]]
+    game.played_kinds[KIND_OF_CARD[game.deck[STARTER]]] = 1
+    game.pile_kinds[KIND_OF_CARD[game.deck[STARTER]]] = 1
     deal_packet(game, rules)
     return True
 
@@ -165,6 +175,9 @@ def clear_table(game, rules):
     game.bottom_card = NO_CARD
     game.num_shown_jacks = 0
     game.num_exposed = 0
+    for kind in range(NUM_KINDS):
+        game.played_kinds[kind] = 0
+        game.pile_kinds[kind] = 0
     for side in range(rules.sides):
         game.captured[side] = 0
         game.pistis[side] = 0
@@ -257,8 +270,11 @@ def deal_packet(game, rules):
     game.packet += 1
     game.packet_pile_start = game.pile_start
     game.packet_starters_down = game.starters_down
-    for turn in range(rules.players):
-        seat = (game.dealer + 1 + turn) % rules.players
+    for kind in range(NUM_KINDS):
+        game.packet_kinds[kind] = game.pile_kinds[kind]
+    seat = game.dealer
+    for _ in range(rules.players):
+        seat = next_seat(seat, rules)
         for held in range(rules.hand_size):
             game.hands[seat, held] = game.deck[game.stock_start + held]
         game.hand_sizes[seat] = rules.hand_size
@@ -283,20 +299,33 @@ def play(game, rules, card):
         score_pisti(game, rules, seat, card, top, size)
         take_pile(game, rules, seat)
         game.last_capturer = seat
-    game.to_play = (seat + 1) % rules.players
+    game.to_play = next_seat(seat, rules)
     if game.num_plays == rules.num_plays:
         score_deal(game, rules)
-    elif game.num_plays % (rules.players * rules.hand_size) == 0:
+    elif game.hand_sizes[game.to_play] == 0:
         deal_packet(game, rules)
+
+
+@compiled
+def next_seat(seat, rules):
+    """Return the seat that is next in turn."""
+    return seat + 1 if seat + 1 < rules.players else 0
+
+
+@compiled
+def side_of(seat, rules):
+    """Return a seat's side: opposite seats are partners, or each seat is a side of its own."""
+    return seat if seat < rules.sides else seat - rules.sides
 
 
 @compiled
 def take_from_hand(game, seat, card):
     """Take one such card out of the hand; if everyone knew one there, it is that one."""
     last = game.hand_sizes[seat] - 1
-    held = 0
-    while game.hands[seat, held] != card:
-        held += 1
+    held = last
+    for earlier in range(MAX_HAND - 1, -1, -1):
+        if game.hands[seat, earlier] == card:
+            held = earlier
     game.hands[seat, held] = game.hands[seat, last]
     game.hand_sizes[seat] = last
     for k in range(game.num_exposed):
@@ -342,7 +371,7 @@ def score_pisti(game, rules, seat, card, top, size):
     """Score the capture of a lone card, but for the very last card of the deal."""
     if size != 1 or (game.num_plays == rules.num_plays and not rules.last_card_pisti):
         return
-    side = seat % rules.sides
+    side = side_of(seat, rules)
     if not is_jack(card):
         game.pistis[side] += 1
         game.public_points[side] += rules.pisti_points
@@ -361,12 +390,14 @@ def lay_on_pile(game, rules, card):
     game.plays[game.num_plays] = card
     game.num_plays += 1
     game.pile_points += rules.card_points[card]
+    game.played_kinds[KIND_OF_CARD[card]] += 1
+    game.pile_kinds[KIND_OF_CARD[card]] += 1
 
 
 @compiled
 def take_pile(game, rules, seat):
     """The seat captures the whole pile for its side, the face-down starters included."""
-    side = seat % rules.sides
+    side = side_of(seat, rules)
     game.captured[side] += pile_size(game)
     game.public_points[side] += game.pile_points
     if game.starters_down:
@@ -375,6 +406,8 @@ def take_pile(game, rules, seat):
     game.pile_start = game.num_plays
     game.starters_down = 0
     game.pile_points = 0
+    for kind in range(NUM_KINDS):
+        game.pile_kinds[kind] = 0
 
 
 @compiled
@@ -384,7 +417,7 @@ def show_starters(game, rules, taker):
         if rules.starters_seen_by == CAPTURER:
             sees = seat == taker
         elif rules.starters_seen_by == SIDE:
-            sees = seat % rules.sides == taker % rules.sides
+            sees = side_of(seat, rules) == side_of(taker, rules)
         else:
             sees = rules.starters_seen_by == ALL
         game.knows_starters[seat] = sees
@@ -414,7 +447,7 @@ def sweep(game, rules):
     seat = game.last_capturer if game.last_capturer != NOBODY else game.dealer
     take_pile(game, rules, seat)
     if rules.sweep_leftovers:
-        side = seat % rules.sides
+        side = side_of(seat, rules)
         for place in range(game.stock_start, rules.deck_size):
             game.captured[side] += 1
             game.public_points[side] += rules.card_points[game.deck[place]]
@@ -424,7 +457,7 @@ def sweep(game, rules):
 @compiled
 def score_starters(game, rules):
     """Turn the face-down starters over, for everyone to see, and count them."""
-    side = game.starters_taker % rules.sides
+    side = side_of(game.starters_taker, rules)
     for place in range(FACE_DOWN):
         game.public_points[side] += rules.card_points[game.deck[place]]
     for seat in range(rules.players):
@@ -488,49 +521,50 @@ def deal_rows(games, table, rows, decks, dealers, dealt):
 
 
 @compiled
-def choose_cards(games, table, actions, action_of, cards):
-    """Find the card of every action: the lowest of the hand to play that has this action.
+def choose_cards(games, rows, actions, action_of, cards):
+    """Find the card of every action (k,) at the tables `rows` (k,): the lowest of the hand to play
+    that has this action.
 
-    `action_of` (52,) maps a card to its action. `cards` (n,) receives the cards. Returns the index
-    of the first table whose action is no card of the hand, -1 if there is none.
+    `action_of` (52,) maps a card to its action. `cards` (n,) receives the cards there. Returns the
+    index in `rows` of the first table whose action is no card of the hand, -1 if there is none.
     """
-    for i in range(len(games)):
-        game = games[i]
-        cards[i] = NO_CARD
+    for i in range(len(rows)):
+        game = games[rows[i]]
         if game.to_play == NOBODY:
             return i
-        for held in range(game.hand_sizes[game.to_play]):
+        lowest, size = NUM_CARDS, game.hand_sizes[game.to_play]
+        for held in range(MAX_HAND):
             card = game.hands[game.to_play, held]
-            if action_of[card] == actions[i] and (cards[i] == NO_CARD or card < cards[i]):
-                cards[i] = card
-        if cards[i] == NO_CARD:
+            if held < size and action_of[card] == actions[i]:
+                lowest = min(lowest, card)
+        if lowest == NUM_CARDS:
             return i
+        cards[rows[i]] = lowest
     return -1
 
 
 @compiled
-def play_all(games, table, cards, gains):
-    """Play a card at every table; `gains` (n, sides) int64 receives what each side's public points
-    gain: at once what everyone sees, and the rest when the play ends the deal and scores it."""
+def play_rows(games, table, rows, cards, gains, scored, over, shares):
+    """Play the tables' `cards` (n,) at `rows` (k,). There
+
+    - `gains` (n, sides) int64 receives what each side's public points gain: at once what everyone
+      sees, and the rest when the play ends the deal and scores it;
+    - `scored` and `over` (n,) bool, whether the deal is scored, and the match is over then;
+    - `shares` (n, sides) float64, the sides' shares of the win if it is over.
+    """
     rules = table[0]
-    for i in range(len(games)):
+    for k in range(len(rows)):
+        i = rows[k]
         game = games[i]
         for side in range(rules.sides):
             gains[i, side] = -game.public_points[side]
         play(game, rules, cards[i])
         for side in range(rules.sides):
             gains[i, side] += game.public_points[side]
-
-
-@compiled
-def find_finished(games, table, scored, over, shares):
-    """Tell which tables' deals are scored and which of their matches are over, (n,) bool each, and
-    where they are, the sides' `shares` (n, sides) float64 of the win."""
-    for i in range(len(games)):
-        scored[i] = games[i].scored == 1
-        over[i] = scored[i] and match_over(games[i].match_points, table[0])
+        scored[i] = game.scored == 1
+        over[i] = scored[i] and match_over(game.match_points, rules)
         if over[i]:
-            share_win(games[i].match_points, table[0], shares[i])
+            share_win(game.match_points, rules, shares[i])
 
 
 @compiled

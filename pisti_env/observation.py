@@ -188,41 +188,29 @@ PIECES = (
 
 _NUMBER_OF = {piece.name: number for number, piece in enumerate(PIECES)}
 
-HAND = _NUMBER_OF["hand"]
-TOP = _NUMBER_OF["top"]
-PILE_CARDS = _NUMBER_OF["pile"]
-PLAYED = _NUMBER_OF["played"]
-KNOWN_STARTERS = _NUMBER_OF["known_starters"]
-SHOWN = _NUMBER_OF["shown"]
-BOTTOM_CARD = _NUMBER_OF["bottom_card"]
-PACKET_PILE = _NUMBER_OF["packet_pile"]
-PACKET_TOP = _NUMBER_OF["packet_top"]
-PACKET_PLAYS = _NUMBER_OF["packet_plays"]
-HAND_SIZES = _NUMBER_OF["hand_sizes"]
-EXPOSED_IN_HANDS = _NUMBER_OF["exposed_in_hands"]
-PILE_SIZE = _NUMBER_OF["pile_size"]
-STOCK_SIZE = _NUMBER_OF["stock_size"]
-CAPTURED = _NUMBER_OF["captured"]
-PUBLIC_POINTS = _NUMBER_OF["public_points"]
-PISTIS = _NUMBER_OF["pistis"]
-JACK_PISTIS = _NUMBER_OF["jack_pistis"]
-LAST_CAPTURER = _NUMBER_OF["last_capturer"]
-DEALER = _NUMBER_OF["dealer"]
-PACKET = _NUMBER_OF["packet"]
-MATCH_SCORES = _NUMBER_OF["match_scores"]
-TARGET = _NUMBER_OF["target"]
-JACKS_SEEN = _NUMBER_OF["jacks_seen"]
-STARTER_CARD = _NUMBER_OF["starter"]
-STARTER_ORDER = _NUMBER_OF["starter_order"]
-JACK_ORDER = _NUMBER_OF["jack_order"]
-BOTTOM_CARD_OF_DEAL = _NUMBER_OF["bottom_card_of_deal"]
-HISTORY_SEATS = _NUMBER_OF["history_seats"]
-HISTORY_CARDS = _NUMBER_OF["history_cards"]
-HANDS = _NUMBER_OF["hands"]
-STARTERS = _NUMBER_OF["starters"]
-STOCK = _NUMBER_OF["stock"]
-POINTS = _NUMBER_OF["points"]
-TO_PLAY = _NUMBER_OF["to_play"]
+# No encoding has more numbers, under any rules.
+MAX_NUMBERS = 1024
+
+# An encoding for the compiled functions: where each piece begins, ABSENT if it is not in it, by the
+# piece's name; and what belongs to cards and to numbers. This and ROW are records, no arrays: Numba
+# counts references to arrays, so that passing one on costs more than what is done with it.
+ABSENT = -1
+LAYOUT = np.dtype(
+    (
+        np.record,
+        [
+            *((piece.name, np.int64) for piece in PIECES),
+            ("size", np.int64),  # numbers of an observation
+            ("faces", np.int64),  # 1 with 52 actions, 0 with 15
+            ("num_actions", np.int64),
+            ("action_of", np.int64, (NUM_CARDS,)),
+            ("scales", np.float32, (MAX_NUMBERS,)),
+        ],
+    )
+)
+
+# An observation while it is written, before it is scaled.
+ROW = np.dtype((np.record, [("counts", np.float32, (MAX_NUMBERS,))]))
 
 _BASIC = ("hand", "top", "pile_size", "jacks_seen")
 _PUBLIC_COUNTS = (
@@ -330,9 +318,11 @@ class Encoder:
         faces = np.arange(NUM_CARDS, dtype=np.int64)
         self.action_of_card = faces if num_actions == NUM_CARDS else KIND_OF_CARD.astype(np.int64)
         self._table_rules = game.table_rules(rules)
-        self._starts = np.full(len(PIECES), -1, np.int64)
+        self._layout = np.zeros(1, LAYOUT)
         rows: list[LayoutRow] = []
         divisors: list[int] = []
+        for piece in PIECES:
+            self._layout[piece.name] = ABSENT
         for name in pieces:
             piece = PIECES[_NUMBER_OF[name]]
             size = piece.size(rules, num_actions)
@@ -340,31 +330,38 @@ class Encoder:
                 start, scale = len(divisors), piece.scale
                 if num_actions == NUM_KINDS and piece.scale_of_kinds is not None:
                     scale = piece.scale_of_kinds
-                self._starts[_NUMBER_OF[name]] = start
+                self._layout[name] = start
                 rows.append(LayoutRow(name, slice(start, start + size), piece.meaning, scale.text))
                 divisors += [scale.unit(rules)] * size
         self.size = len(divisors)
         self.layout = Layout(rows)
-        self._scales = (1 / np.array(divisors)).astype(np.float32)
+        self._layout["size"] = self.size
+        self._layout["faces"] = num_actions == NUM_CARDS
+        self._layout["num_actions"] = num_actions
+        self._layout["action_of"] = self.action_of_card
+        self._layout["scales"][0, : self.size] = 1 / np.array(divisors)
+        self._layout.setflags(write=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Encoder, self._made_of
 
-    def encode(self, games: np.ndarray, seats: np.ndarray, observations: np.ndarray) -> None:
-        """Fill `observations` (n, size) float32 with what `seats` (n,) know at `games` (n,)."""
-        encode_all(
+    def encode(
+        self, games: np.ndarray, rows: np.ndarray, seats: np.ndarray, observations: np.ndarray
+    ) -> None:
+        """Fill `observations` (k, size) float32 with what `seats` (k,) know at `games[rows]`."""
+        encode_rows(
             games,
             self._table_rules,
-            self._starts,
-            self._scales,
-            self.action_of_card,
+            self._layout,
+            rows,
             seats,
             observations,
         )
 
-    def mask(self, games: np.ndarray, action_masks: np.ndarray) -> None:
-        """Fill `action_masks` (n, num_actions) int8 with the plays of the seat whose turn it is."""
-        mask_all(games, self.action_of_card, action_masks)
+    def mask(self, games: np.ndarray, rows: np.ndarray, action_masks: np.ndarray) -> None:
+        """Fill `action_masks` (k, num_actions) int8 with the plays of the seats whose turn it is at
+        `games[rows]`."""
+        mask_rows(games, rows, self.action_of_card, action_masks)
 
 
 def check_encoding(observation: str) -> str:
@@ -400,38 +397,39 @@ def describe(observation: str = "full", rules: RulesLike = "standard", **fields:
 
 
 @compiled
-def mask_all(games, action_of, masks):
-    """Set `masks` (n, a) int8: 1 for each card of the hand to play; all 0 at the end."""
+def mask_rows(games, rows, action_of, masks):
+    """Set `masks` (k, a) int8: 1 for each card of the hand to play; all 0 at the end."""
     masks[:] = 0
-    for i in range(len(games)):
-        game = games[i]
+    for i in range(len(rows)):
+        game = games[rows[i]]
         if game.to_play != NOBODY:
             for held in range(game.hand_sizes[game.to_play]):
                 masks[i, action_of[game.hands[game.to_play, held]]] = 1
 
 
 @compiled
-def encode_all(games, table, starts, scales, action_of, seats, rows):
-    """Write the pieces that have a start into each table's row, as counts, and scale them."""
-    rules = table[0]
-    faces = action_of[NUM_CARDS - 1] == NUM_CARDS - 1
-    num_actions = NUM_CARDS if faces else NUM_KINDS
-    for i in range(len(games)):
-        game, me, row = games[i], seats[i], rows[i]
-        row[:] = 0
-        write_hand(game, starts, action_of, me, row)
-        write_table(game, starts, action_of, row)
-        write_seen(game, rules, starts, action_of, faces, me, row)
-        write_packet(game, rules, starts, action_of, me, row)
-        write_counts(game, rules, starts, me, row)
-        if starts[JACKS_SEEN] >= 0:
-            row[starts[JACKS_SEEN]] = jacks_seen(game, rules, me)
-        if starts[HISTORY_SEATS] >= 0:
-            write_history(game, rules, starts, action_of, me, row)
-        if starts[STOCK] >= 0:
-            write_hidden(game, rules, starts, action_of, num_actions, row)
-        for k in range(len(row)):
-            row[k] *= scales[k]
+def encode_rows(games, table, layouts, rows, seats, observations):
+    """Set `observations` (k, d) float32 to what `seats` (k,) know at the tables `rows` (k,)."""
+    rules, layout = table[0], layouts[0]
+    row = np.zeros(1, ROW)[0]
+    for i in range(len(rows)):
+        game, me = games[rows[i]], seats[i]
+        for k in range(layout.size):
+            row.counts[k] = 0
+        write_hand(game, layout, me, row)
+        write_table(game, layout, row)
+        write_seen(game, rules, layout, me, row)
+        write_packet(game, rules, layout, me, row)
+        write_sizes(game, rules, layout, me, row)
+        write_sides(game, rules, layout, me, row)
+        if layout.jacks_seen != ABSENT:
+            row.counts[layout.jacks_seen] = jacks_seen(game, rules, me)
+        if layout.history_seats != ABSENT:
+            write_history(game, rules, layout, me, row)
+        if layout.stock != ABSENT:
+            write_hidden(game, rules, layout, row)
+        for k in range(layout.size):
+            observations[i, k] = row.counts[k] * layout.scales[k]
 
 
 @compiled
@@ -447,63 +445,86 @@ def relative(seat, me, players):
 
 
 @compiled
-def write_hand(game, starts, action_of, me, row):
+def side_of(seat, rules):
+    """Return a seat's side: opposite seats are partners, or each seat is a side of its own."""
+    return seat if seat < rules.sides else seat - rules.sides
+
+
+@compiled
+def write_hand(game, layout, me, row):
     """Hand."""
-    if starts[HAND] >= 0:
+    if layout.hand != ABSENT:
         for held in range(game.hand_sizes[me]):
-            row[starts[HAND] + action_of[game.hands[me, held]]] += 1
+            row.counts[layout.hand + layout.action_of[game.hands[me, held]]] += 1
 
 
 @compiled
-def write_table(game, starts, action_of, row):
+def write_table(game, layout, row):
     """Top, pile and played."""
-    if starts[TOP] >= 0:
+    if layout.top != ABSENT:
         if game.num_plays > game.pile_start:
-            row[starts[TOP] + action_of[game.plays[game.num_plays - 1]]] = 1
+            row.counts[layout.top + layout.action_of[game.plays[game.num_plays - 1]]] = 1
         elif game.starters_down:
-            row[starts[TOP] + action_of[game.deck[STARTER]]] = 1
-    if starts[PILE_CARDS] >= 0:
-        if game.starters_down:
-            row[starts[PILE_CARDS] + action_of[game.deck[STARTER]]] += 1
-        for k in range(game.pile_start, game.num_plays):
-            row[starts[PILE_CARDS] + action_of[game.plays[k]]] += 1
-    if starts[PLAYED] >= 0:
-        row[starts[PLAYED] + action_of[game.deck[STARTER]]] += 1
-        for k in range(game.num_plays):
-            row[starts[PLAYED] + action_of[game.plays[k]]] += 1
+            row.counts[layout.top + layout.action_of[game.deck[STARTER]]] = 1
+    if layout.pile != ABSENT:
+        if layout.faces:
+            write_faces(game, game.starters_down, game.pile_start, game.num_plays, layout.pile, row)
+        else:
+            copy_kinds(game.pile_kinds, layout.pile, row)
+    if layout.played != ABSENT:
+        if layout.faces:
+            write_faces(game, 1, 0, game.num_plays, layout.played, row)
+        else:
+            copy_kinds(game.played_kinds, layout.played, row)
 
 
 @compiled
-def write_seen(game, rules, starts, action_of, faces, me, row):
+def copy_kinds(kinds, start, row):
+    """Copy counts of all kinds."""
+    counts = row.counts[start : start + NUM_KINDS]
+    for kind in range(NUM_KINDS):
+        counts[kind] = kinds[kind]
+
+
+@compiled
+def write_faces(game, with_starter, first, stop, start, row):
+    """Count cards by face: the plays from `first` to before `stop`, and perhaps the starter."""
+    if with_starter:
+        row.counts[start + game.deck[STARTER]] += 1
+    for k in range(first, stop):
+        row.counts[start + game.plays[k]] += 1
+
+
+@compiled
+def write_seen(game, rules, layout, me, row):
     """Known starters, shown jacks and the bottom card, but for those in hand or played."""
-    if starts[KNOWN_STARTERS] < 0:
+    if layout.known_starters == ABSENT:
         return
     if game.knows_starters[me]:
         for place in range(FACE_DOWN):
-            row[starts[KNOWN_STARTERS] + action_of[game.deck[place]]] += 1
+            row.counts[layout.known_starters + layout.action_of[game.deck[place]]] += 1
     elif rules.starter_jack == PILE:
         for k in range(game.num_shown_jacks):
-            row[starts[SHOWN] + (game.shown_jacks[k] // NUM_RANKS if faces else 0)] += 1
+            suit = game.shown_jacks[k] // NUM_RANKS if layout.faces else 0
+            row.counts[layout.shown + suit] += 1
     for k in range(game.num_exposed):
         holder = game.exposed_holders[k]
         if holder != me:
             card = game.exposed[k]
             if rules.bottom_card_shown:
-                row[starts[BOTTOM_CARD] + action_of[card]] = 1
+                row.counts[layout.bottom_card + layout.action_of[card]] = 1
             else:
-                row[starts[SHOWN] + (card // NUM_RANKS if faces else 0)] += 1
+                row.counts[layout.shown + (card // NUM_RANKS if layout.faces else 0)] += 1
             if holder != NOBODY:
-                row[starts[EXPOSED_IN_HANDS] + relative(holder, me, rules.players)] += 1
+                row.counts[layout.exposed_in_hands + relative(holder, me, rules.players)] += 1
 
 
 @compiled
 def jacks_seen(game, rules, me):
     """Return how many jacks a seat has seen: in hand, played, turned up, in known starters."""
-    seen = 0
+    seen = game.played_kinds[JACK]
     for held in range(game.hand_sizes[me]):
         seen += game.hands[me, held] % NUM_RANKS == JACK
-    for k in range(game.num_plays):
-        seen += game.plays[k] % NUM_RANKS == JACK
     if game.knows_starters[me]:
         for place in range(FACE_DOWN):
             seen += game.deck[place] % NUM_RANKS == JACK
@@ -516,88 +537,100 @@ def jacks_seen(game, rules, me):
 
 
 @compiled
-def write_packet(game, rules, starts, action_of, me, row):
+def write_packet(game, rules, layout, me, row):
     """The table when the packet was dealt, and the plays since."""
-    if starts[PACKET_PILE] < 0:
+    if layout.packet_pile == ABSENT:
         return
+    down, pile_start = game.packet_starters_down, game.packet_pile_start
     first = (game.packet - 1) * rules.players * rules.hand_size
-    top = NO_CARD
-    if game.packet_starters_down:
-        top = action_of[game.deck[STARTER]]
-        row[starts[PACKET_PILE] + top] += 1
-    for k in range(game.packet_pile_start, first):
-        top = action_of[game.plays[k]]
-        row[starts[PACKET_PILE] + top] += 1
-    row[starts[PACKET_TOP]] = top + 1
+    if layout.faces:
+        write_faces(game, down, pile_start, first, layout.packet_pile, row)
+    else:
+        copy_kinds(game.packet_kinds, layout.packet_pile, row)
+    if first > pile_start:
+        row.counts[layout.packet_top] = layout.action_of[game.plays[first - 1]] + 1
+    elif down:
+        row.counts[layout.packet_top] = layout.action_of[game.deck[STARTER]] + 1
     leader = relative(game.dealer + 1, me, rules.players)
     seat, turn = leader, 0
     for k in range(first, game.num_plays):
-        place = seat * rules.hand_size + turn
-        row[starts[PACKET_PLAYS] + place] = action_of[game.plays[k]] + 1
+        place = layout.packet_plays + seat * rules.hand_size + turn
+        row.counts[place] = layout.action_of[game.plays[k]] + 1
         seat = seat + 1 if seat + 1 < rules.players else 0
         turn += seat == leader
 
 
 @compiled
-def write_counts(game, rules, starts, me, row):
-    """Sizes, points, who captured last, who dealt, the match."""
-    if starts[PILE_SIZE] >= 0:
+def write_sizes(game, rules, layout, me, row):
+    """Sizes, who captured last, who dealt, the packet, the target."""
+    if layout.pile_size != ABSENT:
         size = game.num_plays - game.pile_start + NUM_STARTERS * game.starters_down
-        row[starts[PILE_SIZE]] = size
-    if starts[STOCK_SIZE] < 0:
+        row.counts[layout.pile_size] = size
+    if layout.stock_size == ABSENT:
         return
-    row[starts[STOCK_SIZE]] = rules.deck_size - game.stock_start
+    row.counts[layout.stock_size] = rules.deck_size - game.stock_start
     for seat in range(rules.players):
-        row[starts[HAND_SIZES] + relative(seat, me, rules.players)] = game.hand_sizes[seat]
-    own_side = me % rules.sides
+        place = layout.hand_sizes + relative(seat, me, rules.players)
+        row.counts[place] = game.hand_sizes[seat]
+    if game.last_capturer != NOBODY:
+        row.counts[layout.last_capturer + relative(game.last_capturer, me, rules.players)] = 1
+    row.counts[layout.dealer + relative(game.dealer, me, rules.players)] = 1
+    row.counts[layout.packet] = game.packet
+    row.counts[layout.target] = rules.target
+
+
+@compiled
+def write_sides(game, rules, layout, me, row):
+    """What each side has, in this deal and in the match."""
+    if layout.captured == ABSENT:
+        return
+    own_side = side_of(me, rules)
     most = rules.target + rules.max_deal_points
     for side in range(rules.sides):
         place = relative(side, own_side, rules.sides)
-        row[starts[CAPTURED] + place] = game.captured[side]
-        row[starts[PUBLIC_POINTS] + place] = game.public_points[side]
-        row[starts[PISTIS] + place] = game.pistis[side]
-        row[starts[JACK_PISTIS] + place] = game.jack_pistis[side]
-        row[starts[MATCH_SCORES] + place] = min(game.match_points[side], most)
-    if game.last_capturer != NOBODY:
-        row[starts[LAST_CAPTURER] + relative(game.last_capturer, me, rules.players)] = 1
-    row[starts[DEALER] + relative(game.dealer, me, rules.players)] = 1
-    row[starts[PACKET]] = game.packet
-    row[starts[TARGET]] = rules.target
+        row.counts[layout.captured + place] = game.captured[side]
+        row.counts[layout.public_points + place] = game.public_points[side]
+        row.counts[layout.pistis + place] = game.pistis[side]
+        row.counts[layout.jack_pistis + place] = game.jack_pistis[side]
+        row.counts[layout.match_scores + place] = min(game.match_points[side], most)
 
 
 @compiled
-def write_history(game, rules, starts, action_of, me, row):
+def write_history(game, rules, layout, me, row):
     """What was turned up, in order, and every play of the deal."""
-    row[starts[STARTER_CARD]] = action_of[game.deck[STARTER]] + 1
+    row.counts[layout.starter] = layout.action_of[game.deck[STARTER]] + 1
     if game.knows_starters[me]:
         for place in range(FACE_DOWN):
-            row[starts[STARTER_ORDER] + place] = action_of[game.deck[place]] + 1
+            row.counts[layout.starter_order + place] = layout.action_of[game.deck[place]] + 1
     for k in range(game.num_shown_jacks):
-        row[starts[JACK_ORDER] + k] = action_of[game.shown_jacks[k]] + 1
+        row.counts[layout.jack_order + k] = layout.action_of[game.shown_jacks[k]] + 1
     if rules.bottom_card_shown and game.bottom_card != NO_CARD:
-        row[starts[BOTTOM_CARD_OF_DEAL]] = action_of[game.bottom_card] + 1
+        row.counts[layout.bottom_card_of_deal] = layout.action_of[game.bottom_card] + 1
     seat = relative(game.dealer + 1, me, rules.players)
     for k in range(game.num_plays):
-        row[starts[HISTORY_SEATS] + k] = seat + 1
+        row.counts[layout.history_seats + k] = seat + 1
         seat = seat + 1 if seat + 1 < rules.players else 0
-        row[starts[HISTORY_CARDS] + k] = action_of[game.plays[k]] + 1
+        row.counts[layout.history_cards + k] = layout.action_of[game.plays[k]] + 1
 
 
 @compiled
-def write_hidden(game, rules, starts, action_of, num_actions, row):
+def write_hidden(game, rules, layout, row):
     """What no seat knows: every hand, the face-down starters, the stock, true points."""
     for seat in range(rules.players):
+        start = layout.hands + seat * layout.num_actions
         for held in range(game.hand_sizes[seat]):
-            row[starts[HANDS] + seat * num_actions + action_of[game.hands[seat, held]]] += 1
+            row.counts[start + layout.action_of[game.hands[seat, held]]] += 1
     for place in range(FACE_DOWN):
-        row[starts[STARTERS] + action_of[game.deck[place]]] += 1
+        row.counts[layout.starters + layout.action_of[game.deck[place]]] += 1
     for place in range(game.stock_start, rules.deck_size):
-        row[starts[STOCK] + place - NUM_STARTERS] = action_of[game.deck[place]] + 1
+        at = layout.stock + place - NUM_STARTERS
+        row.counts[at] = layout.action_of[game.deck[place]] + 1
+    hidden = game.starters_taker != NOBODY and not game.scored
     for side in range(rules.sides):
-        row[starts[POINTS] + side] = game.public_points[side]
-    if game.starters_taker != NOBODY and not game.scored:
-        side = game.starters_taker % rules.sides
-        for place in range(FACE_DOWN):
-            row[starts[POINTS] + side] += rules.card_points[game.deck[place]]
+        points = game.public_points[side]
+        if hidden and side_of(game.starters_taker, rules) == side:
+            for place in range(FACE_DOWN):
+                points += rules.card_points[game.deck[place]]
+        row.counts[layout.points + side] = points
     if game.to_play != NOBODY:
-        row[starts[TO_PLAY] + game.to_play] = 1
+        row.counts[layout.to_play + game.to_play] = 1

@@ -274,9 +274,8 @@ class raw_env(AECEnv):
         self.agent_selection = self.possible_agents[max(seat, 0)]
         num_actions = self._encoder.num_actions
         self.infos = {a: {"action_mask": np.zeros(num_actions, np.int8)} for a in self.agents}
-        self._encoder.mask(
-            self._tables.games, self.infos[self.agent_selection]["action_mask"][np.newaxis]
-        )
+        mask = self.infos[self.agent_selection]["action_mask"]
+        self._encoder.mask(self._tables.games, _ONE, mask[np.newaxis])
 
     def _choose_card(self, agent: str, action: Any) -> None:
         """Choose the action's card at the table; raise `ValueError` if it is illegal."""
@@ -309,12 +308,12 @@ class raw_env(AECEnv):
     def _observe(self, agent: str, encoder: Encoder) -> Any:
         seat = self._seats[agent]
         observation = np.empty((1, encoder.size), np.float32)
-        encoder.encode(self._tables.games, _SEATS[seat], observation)
+        encoder.encode(self._tables.games, _ONE, _SEATS[seat], observation)
         if self.mask_in == "info":
             return observation[0]
         mask = np.zeros((1, encoder.num_actions), np.int8)
         if agent == self.agent_selection and not self._ended(agent):
-            encoder.mask(self._tables.games, mask)
+            encoder.mask(self._tables.games, _ONE, mask)
         return {"observation": observation[0], "action_mask": mask[0]}
 
     def _ended(self, agent: str) -> bool:
@@ -326,7 +325,7 @@ class raw_env(AECEnv):
         [0, 1] as in `describe("state")`. For critics; never part of an observation."""
         self._check_started()
         state = np.empty((1, self.state_space.shape[0]), np.float32)
-        state_encoder(self.rules).encode(self._tables.games, _SEATS[0], state)
+        state_encoder(self.rules).encode(self._tables.games, _ONE, _SEATS[0], state)
         return state[0]
 
     def score(self) -> list[dict[str, int]]:

@@ -50,11 +50,12 @@ def stream(seed, table, deal, purpose):
 @compiled
 def draw_below(state, bound):
     """Return the stream's next state and a number below `bound`, each equally likely."""
-    threshold = (_TWO_32 - bound) % bound
     while True:
         state += _GAMMA
         product = (mix(state) >> _S32) * bound
-        if (product & _LOW_32) >= threshold:
+        low = product & _LOW_32
+        # The remainder is slow, and below `bound`: seldom is `low` so small that it matters.
+        if low >= bound or low >= (_TWO_32 - bound) % bound:
             return state, product >> _S32
 
 

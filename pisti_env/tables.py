@@ -31,8 +31,8 @@ def warm_up() -> None:
         check_starters(rules, np.array([rules.deck_cards()], np.int8))
         tables.start(row)
         masks = np.zeros((1, encoding.num_actions), np.int8)
-        encoding.mask(tables.games, masks)
-        encoding.encode(tables.games, row, np.zeros((1, encoding.size), np.float32))
+        encoding.mask(tables.games, row, masks)
+        encoding.encode(tables.games, row, row, np.zeros((1, encoding.size), np.float32))
         tables.find_cards(masks.argmax(axis=1), encoding.action_of_card)
         tables.play()
 
@@ -49,6 +49,7 @@ class Tables:
         if rewards not in REWARDS:
             raise ValueError(f"rewards is {rewards!r}; expected one of {', '.join(REWARDS)}")
         self.rules = rules
+        self.all_rows = np.arange(num_tables)
         self.games = np.zeros(num_tables, game.GAME)
         self.decks = np.zeros((num_tables, rules.deck_size), np.int8)
         self.rewards = np.zeros((num_tables, rules.sides), np.float32)
@@ -154,20 +155,32 @@ class Tables:
         self.scored[:] = False
         self.over[:] = False
 
-    def find_cards(self, actions: np.ndarray, action_of_card: np.ndarray) -> int:
-        """Choose the card of each of `actions` (n,) int64; return the index of the first table
-        where it is no card of the hand to play, -1 if all are. `action_of_card` (52,) int64
-        tells; of several cards the lowest is chosen."""
-        return game.choose_cards(
-            self.games, self._table_rules, actions, action_of_card, self._cards
-        )
+    def find_cards(
+        self, actions: np.ndarray, action_of_card: np.ndarray, rows: np.ndarray | None = None
+    ) -> int:
+        """Choose the card of each of `actions` (k,) int64 at the tables `rows` (k,), without them
+        at all tables; return the index of the first action that is no card of the hand to play, -1
+        if all are. `action_of_card` (52,) int64 tells; of several cards the lowest is chosen."""
+        rows = self.all_rows if rows is None else rows
+        return game.choose_cards(self.games, rows, actions, action_of_card, self._cards)
 
-    def play(self) -> None:
-        """Play the cards that `find_cards` chose; set `rewards`, `scored` and `over`."""
-        game.play_all(self.games, self._table_rules, self._cards, self._gains)
-        game.find_finished(self.games, self._table_rules, self.scored, self.over, self._shares)
-        reward_all(
+    def play(self, rows: np.ndarray | None = None) -> None:
+        """Play the cards that `find_cards` chose for the same tables; set their `rewards`, `scored`
+        and `over`."""
+        rows = self.all_rows if rows is None else rows
+        game.play_rows(
+            self.games,
+            self._table_rules,
+            rows,
+            self._cards,
+            self._gains,
+            self.scored,
+            self.over,
+            self._shares,
+        )
+        reward_rows(
             REWARDS.index(self.reward_kind),
+            rows,
             self.over,
             self._gains,
             self._shares,
@@ -198,26 +211,25 @@ class Tables:
 
 
 @compiled
-def reward_all(kind, over, gains, shares, earned, rewards):
-    """Set `rewards` (n, sides) of the last play: a side's amount less the others' mean amount.
+def reward_rows(kind, rows, over, gains, shares, earned, rewards):
+    """Set `rewards` (n, sides) of the last play at `rows`: a side's amount less the others' mean.
 
     The amounts are the `gains` ("difference"), or when the episode is over the sum of them
     ("terminal", kept in `earned`) or the `shares` of the win ("win"); all are (n, sides).
     """
     sides = rewards.shape[1]
     amounts = np.zeros(sides)
-    for i in range(len(rewards)):
+    for i in rows:
+        total = 0.0
         for side in range(sides):
-            earned[i, side] += gains[i, side]
             if kind == DIFFERENCE:
                 amounts[side] = gains[i, side]
-            elif not over[i]:
-                amounts[side] = 0
-            elif kind == TERMINAL:
-                amounts[side] = earned[i, side]
             else:
-                amounts[side] = shares[i, side]
-        total = amounts.sum()
+                earned[i, side] += gains[i, side]
+                amounts[side] = 0.0
+                if over[i]:
+                    amounts[side] = earned[i, side] if kind == TERMINAL else shares[i, side]
+            total += amounts[side]
         for side in range(sides):
             rewards[i, side] = amounts[side] - (total - amounts[side]) / (sides - 1)
 

@@ -24,6 +24,10 @@ from pisti_env.shuffle import check_seed
 from pisti_env.tables import Tables, check_dealers, check_decks, is_int, warm_up
 from pisti_env.view import hand_of
 
+# Tables that are played together, one group after the other: what is read and written of them stays
+# in a core's cache meanwhile.
+GROUP = 1024
+
 
 class DealBatch:
     """`num_envs` tables of the same rules, played in lockstep; a table that ends restarts at once.
@@ -65,24 +69,21 @@ class DealBatch:
         self.seats = np.zeros(num_envs, np.int8)
         self.deal_ended = np.zeros(num_envs, np.bool_)
         self.final_scores = np.zeros((num_envs, self.rules.sides), np.int64)
-        bounds = np.linspace(0, num_envs, min(threads, num_envs) + 1).astype(int).tolist()
-        self._shards = [slice(*pair) for pair in itertools.pairwise(bounds)]
-        self._tables = [
-            Tables(self.rules, shard.stop - shard.start, shard.start, rewards)
-            for shard in self._shards
-        ]
-        self._pool = ThreadPoolExecutor(len(self._shards)) if len(self._shards) > 1 else None
+        self._tables = Tables(self.rules, num_envs, rewards=rewards)
+        shares = np.array_split(np.arange(num_envs), min(threads, num_envs))
+        self._groups = [np.array_split(share, -(-len(share) // GROUP)) for share in shares]
+        self._pool = self._make_pool()
         self.reset(secrets.randbits(64) if seed is None else seed)
 
     @property
     def decks(self) -> np.ndarray:
         """The current deals' decks, (n, deck_size) int8, before a jack or bottom card is moved."""
-        return np.concatenate([tables.decks for tables in self._tables])
+        return self._tables.decks.copy()
 
     @property
     def dealers(self) -> np.ndarray:
         """The seats that dealt the current deals, (n,) int64."""
-        return self._all_games()["dealer"].astype(np.int64)
+        return self._tables.games["dealer"].astype(np.int64)
 
     def reset(self, seed: int | None = None, decks: Any = None, dealers: Any = None) -> None:
         """Begin an episode at every table. A seed begins its stream of deals; without one the
@@ -97,18 +98,18 @@ class DealBatch:
         if seed is not None:
             check_seed(seed)
         self.deal_ended[:] = False
+        if seed is not None:
+            self._tables.reseed(seed)
 
-        def start(tables: Tables, shard: slice) -> None:
-            if seed is not None:
-                tables.reseed(seed)
-            tables.start(
-                np.arange(len(tables.games)),
-                None if decks is None else decks[shard],
-                None if dealers is None else dealers[shard],
+        def start(rows: np.ndarray) -> None:
+            self._tables.start(
+                rows,
+                None if decks is None else decks[rows],
+                None if dealers is None else dealers[rows],
             )
-            self._observe(tables, shard)
+            self._observe(rows)
 
-        self._on_shards(start)
+        self._in_groups(start)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Play one card at every table; a table whose episode is over begins the next one at once.
@@ -131,22 +132,25 @@ class DealBatch:
         rewards = np.empty((self.num_envs, self.rules.sides), np.float32)
         ended = np.empty(self.num_envs, np.bool_)
 
-        def choose(tables: Tables, shard: slice) -> int:
-            row = tables.find_cards(actions[shard], self._encoder.action_of_card)
-            return row if row < 0 else shard.start + row
+        tables = self._tables
 
-        def play(tables: Tables, shard: slice) -> None:
-            tables.play()
-            rewards[shard], ended[shard] = tables.rewards, tables.over
-            self.deal_ended[shard] = tables.scored
-            if tables.scored.any():
-                self._restart(tables, shard)
-            self._observe(tables, shard)
+        def choose(rows: np.ndarray) -> int:
+            place = tables.find_cards(actions[_span(rows)], self._encoder.action_of_card, rows)
+            return place if place < 0 else int(rows[place])
 
-        illegal = [table for table in self._on_shards(choose) if table >= 0]
+        def play(rows: np.ndarray) -> None:
+            tables.play(rows)
+            span = _span(rows)
+            rewards[span], ended[span] = tables.rewards[span], tables.over[span]
+            self.deal_ended[span] = tables.scored[span]
+            if tables.scored[span].any():
+                self._restart(rows)
+            self._observe(rows)
+
+        illegal = [table for table in self._in_groups(choose) if table >= 0]
         if illegal:
             self._refuse(illegal[0], int(actions[illegal[0]]))
-        self._on_shards(play)
+        self._in_groups(play)
         return rewards, ended
 
     def observe_as(self, encoding: str, rows: np.ndarray | None = None) -> np.ndarray:
@@ -155,31 +159,31 @@ class DealBatch:
         With `rows` (k,), indices of tables (or a mask of them), only those tables' (k, d); raises
         `IndexError` for one that is not there.
         """
-        other = encoder(encoding, self.rules)
-
-        def encode(games: np.ndarray, observations: np.ndarray) -> None:
-            other.encode(games, games["to_play"].astype(np.int64), observations)
-
-        return self._fill(encode, other.size, np.float32, rows)
+        other, games = encoder(encoding, self.rules), self._tables.games
+        rows = self._tables.all_rows if rows is None else self._tables.all_rows[rows]
+        observations = np.empty((len(rows), other.size), np.float32)
+        other.encode(games, rows, games["to_play"][rows].astype(np.int64), observations)
+        return observations
 
     def action_masks_as(self, encoding: str, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the action masks of another encoding, a new (n, a) int8 array, or of `rows`."""
         other = encoder(encoding, self.rules)
-        return self._fill(other.mask, other.num_actions, np.int8, rows)
+        rows = self._tables.all_rows if rows is None else self._tables.all_rows[rows]
+        action_masks = np.empty((len(rows), other.num_actions), np.int8)
+        other.mask(self._tables.games, rows, action_masks)
+        return action_masks
 
     def states(self) -> np.ndarray:
         """Return every table's full state, a new (n, s) float32 array; never an observation."""
         everything = state_encoder(self.rules)
-
-        def encode(games: np.ndarray, states: np.ndarray) -> None:
-            everything.encode(games, np.zeros(len(games), np.int64), states)
-
-        return self._fill(encode, everything.size, np.float32, None)
+        states = np.empty((self.num_envs, everything.size), np.float32)
+        rows = self._tables.all_rows
+        everything.encode(self._tables.games, rows, np.zeros_like(rows), states)
+        return states
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return all that the tables go on from, as arrays (n, …), whatever the threads."""
-        parts = [tables.get_state() for tables in self._tables]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return self._tables.get_state()
 
     def set_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from what `get_state` returned, with the same rules, rewards and number of tables.
@@ -194,12 +198,9 @@ class DealBatch:
                     f"{ours.dtype}; give what get_state() returned with as many tables"
                 )
 
-        def restore(tables: Tables, shard: slice) -> None:
-            tables.set_state({name: array[shard] for name, array in state.items()})
-            self._observe(tables, shard)
-
         self.deal_ended[:] = False
-        self._on_shards(restore)
+        self._tables.set_state(state)
+        self._in_groups(self._observe)
 
     def __getstate__(self) -> dict[str, Any]:
         """A pool of threads cannot be copied; the copy gets its own."""
@@ -207,66 +208,56 @@ class DealBatch:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._pool = ThreadPoolExecutor(len(self._shards)) if len(self._shards) > 1 else None
+        self._pool = self._make_pool()
 
     def close(self) -> None:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
 
-    def _on_shards(self, function: Callable[[Tables, slice], Any]) -> list[Any]:
-        """Call `function(tables, shard)` for every shard of tables, each in a thread of its own."""
+    def _make_pool(self) -> ThreadPoolExecutor | None:
+        return ThreadPoolExecutor(len(self._groups)) if len(self._groups) > 1 else None
+
+    def _in_groups(self, function: Callable[[np.ndarray], Any]) -> list[Any]:
+        """Call `function(rows)` for every group of tables, and return what it returned; each thread
+        goes through its own groups."""
+
+        def go_through(groups: list[np.ndarray]) -> list[Any]:
+            return [function(rows) for rows in groups]
+
         if self._pool is None:
-            return [function(self._tables[0], self._shards[0])]
-        return list(self._pool.map(function, self._tables, self._shards))
+            return go_through(self._groups[0])
+        return list(itertools.chain.from_iterable(self._pool.map(go_through, self._groups)))
 
-    def _fill(
-        self,
-        fill: Callable[[np.ndarray, np.ndarray], None],
-        size: int,
-        dtype: Any,
-        rows: np.ndarray | None,
-    ) -> np.ndarray:
-        """Return a new array (n, size), or (k, size) for `rows`, filled by `fill(games, array)`."""
-        if rows is None:
-            array = np.zeros((self.num_envs, size), dtype)
-            self._on_shards(lambda tables, shard: fill(tables.games, array[shard]))
-            return array
-        games = self._tables[0].games if self._pool is None else self._all_games()
-        games = games[rows]
-        array = np.zeros((len(games), size), dtype)
-        fill(games, array)
-        return array
-
-    def _restart(self, tables: Tables, shard: slice) -> None:
+    def _restart(self, rows: np.ndarray) -> None:
         """Note the scores of the deals that ended, and begin the next deals and episodes."""
-        points = tables.games["public_points"][:, : self.rules.sides]
-        self.final_scores[shard][tables.scored] = points[tables.scored]
-        over = np.flatnonzero(tables.over)
-        goes_on = np.flatnonzero(tables.scored & ~tables.over)
-        tables.start(over)
-        tables.next_deals(goes_on)
+        tables = self._tables
+        scored = rows[tables.scored[_span(rows)]]
+        self.final_scores[scored] = tables.games["public_points"][scored, : self.rules.sides]
+        over = tables.over[scored]
+        tables.start(scored[over])
+        tables.next_deals(scored[~over])
 
-    def _observe(self, tables: Tables, shard: slice) -> None:
-        """Rewrite the buffers of a shard."""
-        to_play = tables.games["to_play"].astype(np.int64)
-        self.seats[shard] = to_play
-        self._encoder.encode(tables.games, to_play, self.observations[shard])
-        self._encoder.mask(tables.games, self.action_masks[shard])
-
-    def _all_games(self) -> np.ndarray:
-        """Return every table's record, in one array."""
-        return np.concatenate([tables.games for tables in self._tables])
+    def _observe(self, rows: np.ndarray) -> None:
+        """Rewrite the buffers of some tables, which lie side by side."""
+        span, games = _span(rows), self._tables.games
+        to_play = games["to_play"][span].astype(np.int64)
+        self.seats[span] = to_play
+        self._encoder.encode(games, rows, to_play, self.observations[span])
+        self._encoder.mask(games, rows, self.action_masks[span])
 
     def _refuse(self, table: int, action: int) -> None:
         """Raise for an illegal action."""
         seat = int(self.seats[table])
-        shard = next(i for i, shard in enumerate(self._shards) if table < shard.stop)
-        row = table - self._shards[shard].start
-        hand = hand_of(self._tables[shard].games[row : row + 1], seat)
+        hand = hand_of(self._tables.games[table : table + 1], seat)
         names = self._encoder.action_names
         name = f" ({names[action]})" if 0 <= action < len(names) else ""
         raise ValueError(
             f"action of table {table} is {action}{name}, which is not in the hand of seat {seat}, "
             f"{card_names(hand)}; play one of those"
         )
+
+
+def _span(rows: np.ndarray) -> slice:
+    """Return tables that lie side by side as a slice."""
+    return slice(rows[0], rows[-1] + 1)
