@@ -660,7 +660,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ran_on = machine()
     print(f"\n{ran_on['processor']}, {ran_on['cores']} cores, {ran_on['system']}")
     print(f"Python {ran_on['python']}, " + ", ".join(map(" ".join, versions(peers).items())))
-    print(f"Medians of {options.rounds} rounds of {options.seconds:g} s, in turns.")
+    print(f"Medians of {plural(options.rounds, 'round')} of {options.seconds:g} s, in turns.")
     try:
         if options.json:
             options.json.write_text(as_json(results, options.seconds, options.rounds), "utf-8")
