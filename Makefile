@@ -7,6 +7,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/set-up
+PEERS := .venv-peers
 
 # One known release, installed before the rest so that nothing else picks another. A torch that is
 # already in .venv (for a GPU, say) is left alone.
@@ -20,7 +21,8 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-interpreted test-bounds test-lowest lint format clean
+.PHONY: help setup train test test-interpreted test-bounds test-lowest bench-yardstick bench-peers \
+	lint format clean
 
 help:
 	@echo 'make train             set up, play against itself for MINUTES=$(MINUTES), measure the policy;'
@@ -29,6 +31,8 @@ help:
 	@echo 'make test-interpreted  the same rules as plain Python, without what needs compiled speed'
 	@echo 'make test-bounds       compiled with bounds checks'
 	@echo 'make test-lowest       with the lowest allowed versions of what the library itself needs'
+	@echo 'make bench-yardstick   the engine against plain C; needs a C compiler'
+	@echo 'make bench-peers       the library next to others, installed into $(PEERS) (2 GB)'
 	@echo 'make lint              ruff and mypy'
 	@echo 'make format            let ruff rewrite what it can'
 	@echo 'make clean             remove .venv, caches and builds; runs/ stays'
@@ -68,6 +72,21 @@ test-lowest:
 	.venv-lowest/bin/python -m pip freeze | grep -iE '^(numpy|numba|gymnasium|pettingzoo|safetensors|tqdm)='
 	.venv-lowest/bin/python -m pytest -n $(WORKERS) --maxprocesses 4 -m 'not learning'
 
+bench-yardstick: $(SETUP)
+	$(BIN)/python -m benchmarks.yardstick
+
+# What the library is compared with, in an environment of its own: nobody else needs it.
+$(PEERS)/set-up: pyproject.toml
+	@test -n '$(PYTHON)' || { echo 'Python 3.11 or newer is needed: make PYTHON=/path/to/python' >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet '$(TORCH)'
+	$(PEERS)/bin/python -m pip install --quiet --editable '.[train]' matplotlib 'pettingzoo[classic]' \
+		rlcard open-spiel==2.0.2 pgx jax svgwrite stable-baselines3==2.9.2 sb3-contrib==2.9.2
+	@touch $@
+
+bench-peers: $(PEERS)/set-up
+	$(PEERS)/bin/python -m benchmarks.peers --json benchmarks/peers.json --chart benchmarks/peers.svg
+
 lint: $(SETUP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -78,5 +97,5 @@ format: $(SETUP)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .venv-lowest build dist .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-lowest $(PEERS) build dist .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

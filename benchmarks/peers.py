@@ -1,0 +1,691 @@
+"""How fast the library is next to others: the same kind of loop on each, in one run.
+
+Each plays for a fixed time in turn, round after round, since the speed of a machine drifts; medians
+are quoted. Actions are drawn by one sampler, uniformly from what is legal in the form in which a
+library tells it: a mask, or a list. Observations are made for every play. What is not installed, or
+fails, is named in the table, and the rest goes on. `make bench-peers` installs all of them.
+"""
+
+import argparse
+import contextlib
+import importlib
+import importlib.metadata
+import itertools
+import json
+import os
+import platform
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, NoReturn
+
+import numpy as np
+from gymnasium import spaces
+from pettingzoo import AECEnv
+from tqdm import tqdm
+
+from benchmarks.sampler import draw_legal, picker
+from pisti_env import pisti_v0
+from pisti_env.shuffle import draw_numbers
+from pisti_env.vector import DealBatch
+
+SEED = 0
+THREADS = 2
+PGX_TABLES = 4096
+BATCH_TABLES = (1, 64, 512, 4096, 65_536)
+PLAYS_AT_ONCE = 4096  # of a batch, before the clock is looked at
+PPO_ENVS = 8
+
+BARE, WRAPPED, BATCH, TRAINING = GROUPS = (
+    "One table, bare",
+    "One table, in PettingZoo's standard wrappers",
+    "Many tables",
+    "Training, PPO with two layers of 256",
+)
+
+# Plays for a short while and returns how many plays those were.
+Play = Callable[[], int]
+
+
+class Peer(NamedTuple):
+    """One thing to measure."""
+
+    name: str
+    group: str
+    package: str
+    """Whose version is quoted."""
+    start: Callable[[], Play]
+    """Make everything ready."""
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is this library."""
+        return self.package == "pisti-env"
+
+
+# PettingZoo, and what has its interface.
+
+
+def aec(make: Callable[[], Any]) -> Callable[[], Play]:
+    """Play a turn-based environment of PettingZoo's, its loop as PettingZoo's documentation has
+    it."""
+
+    def start() -> Play:
+        env, pick = make(), picker(SEED)
+        env.reset(seed=SEED)
+
+        def play_episode() -> int:
+            env.reset()
+            plays = 0
+            for _ in env.agent_iter():
+                observation, _, terminated, truncated, _ = env.last()
+                if terminated or truncated:
+                    env.step(None)
+                else:
+                    env.step(int(pick(observation["action_mask"].nonzero()[0])))
+                    plays += 1
+            return plays
+
+        return play_episode
+
+    return start
+
+
+def pettingzoo_game(module: str, function: str) -> Callable[[], Play]:
+    """Play one of PettingZoo's classic games."""
+    return aec(lambda: getattr(importlib.import_module(f"pettingzoo.classic.{module}"), function)())
+
+
+class EmptyAEC(AECEnv):
+    """An environment with the spaces and the length of a deal of ours, in which nothing happens:
+    what is left is the price of the interface."""
+
+    metadata: ClassVar[dict[str, Any]] = {"name": "empty_v0", "render_modes": []}
+    num_plays = 48
+
+    def __init__(self) -> None:
+        super().__init__()
+        ours = pisti_v0.raw_env()
+        self.possible_agents = ours.possible_agents[:]
+        self.observation_spaces = ours.observation_spaces
+        self.action_spaces = ours.action_spaces
+        self.render_mode = None
+        space: Any = ours.observation_space(ours.possible_agents[0])
+        self._size = space["observation"].shape
+        self._num_actions = space["action_mask"].shape
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """Return the same space as ours."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """Return the same space as ours."""
+        return self.action_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begin again."""
+        self.agents = self.possible_agents[:]
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos: dict[str, dict[str, Any]] = {agent: {} for agent in self.agents}
+        self._skip_agent_selection = None
+        self._plays = 0
+        self.agent_selection = self.agents[0]
+
+    def observe(self, agent: str) -> dict[str, np.ndarray]:
+        """Return fresh arrays in which nothing stands, with every action legal."""
+        return {
+            "observation": np.zeros(self._size, np.float32),
+            "action_mask": np.ones(self._num_actions, np.int8),
+        }
+
+    def step(self, action: int | None) -> None:
+        """Give the turn to the next agent."""
+        agent = self.agent_selection
+        if self.terminations[agent] or self.truncations[agent]:
+            self._was_dead_step(action)
+            return
+        self._plays += 1
+        if self._plays == self.num_plays:
+            self.terminations = dict.fromkeys(self.agents, True)
+        self._cumulative_rewards[agent] = 0.0
+        self.agent_selection = self.possible_agents[self._plays % len(self.possible_agents)]
+        self._accumulate_rewards()
+
+
+# RLCard and OpenSpiel.
+
+
+def rlcard_game(name: str) -> Callable[[], Play]:
+    """Play one of RLCard's games; its state holds the observation and the legal actions."""
+
+    def start() -> Play:
+        import rlcard
+
+        env, pick = rlcard.make(name, config={"seed": SEED}), picker(SEED)
+
+        def play_game() -> int:
+            state, _ = env.reset()
+            plays = 0
+            while not env.is_over():
+                state, _ = env.step(pick(list(state["legal_actions"])))
+                plays += 1
+            return plays
+
+        return play_game
+
+    return start
+
+
+def openspiel_game(name: str) -> Callable[[], Play]:
+    """Play one of OpenSpiel's games, with its information state as a tensor, or if it has none with
+    its observation. What chance does is no play; in these games all of it is equally likely."""
+
+    def start() -> Play:
+        import pyspiel
+
+        game, pick = pyspiel.load_game(name), picker(SEED)
+        informs = game.get_type().provides_information_state_tensor
+
+        def play_game() -> int:
+            state = game.new_initial_state()
+            plays = 0
+            while not state.is_terminal():
+                if not state.is_chance_node():
+                    state.information_state_tensor() if informs else state.observation_tensor()
+                    plays += 1
+                state.apply_action(pick(state.legal_actions()))
+            return plays
+
+        return play_game
+
+    return start
+
+
+# Many tables.
+
+
+def pgx_game(name: str) -> Callable[[], Play]:
+    """Play one of Pgx's games at many tables that begin anew by themselves."""
+
+    def start() -> Play:
+        import jax
+        import jax.numpy as jnp
+        import pgx
+        from pgx.experimental import auto_reset
+
+        env = pgx.make(name)
+        step = jax.vmap(auto_reset(env.step, env.init))
+        tables = jnp.arange(PGX_TABLES, dtype=jnp.uint32)
+
+        def play_once(_: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+            """As in `draw_legal`, but that JAX has 32 bits where it is not told otherwise."""
+            state, samplers = carry
+            samplers = samplers * jnp.uint32(1664525) + jnp.uint32(1013904223)
+            masks = state.legal_action_mask
+            left = (samplers >> 16) * masks.sum(axis=1, dtype=jnp.uint32) >> 16
+            passed = masks.cumsum(axis=1, dtype=jnp.uint32)
+            actions = (passed <= left[:, None]).sum(axis=1, dtype=jnp.int32)
+            return step(state, actions, jnp.stack([samplers, tables], axis=1)), samplers
+
+        steps = 8
+        play_all = jax.jit(lambda carry: jax.lax.fori_loop(0, steps, play_once, carry))
+        keys = jax.random.split(jax.random.PRNGKey(SEED), PGX_TABLES)
+        carry = jax.jit(jax.vmap(env.init))(keys), keys[:, 0]
+
+        def play() -> int:
+            nonlocal carry
+            carry = jax.block_until_ready(play_all(carry))
+            return steps * PGX_TABLES
+
+        return play
+
+    return start
+
+
+def deal_batch(num_tables: int, threads: int) -> Callable[[], Play]:
+    """Play our batch, with observations of kinds and masks; its threads draw the actions too."""
+
+    def start() -> Play:
+        batch = DealBatch(num_tables, observation="kinds", seed=SEED, threads=threads)
+        samplers = draw_numbers(SEED, np.arange(num_tables))
+        actions = np.zeros(num_tables, np.int64)
+        pool = ThreadPoolExecutor(threads)
+        bounds = np.linspace(0, num_tables, threads + 1).astype(int).tolist()
+        shards = [slice(*pair) for pair in itertools.pairwise(bounds)]
+
+        def draw(shard: slice) -> None:
+            draw_legal(batch.action_masks[shard], samplers[shard], actions[shard])
+
+        steps = max(1, PLAYS_AT_ONCE // num_tables)
+
+        def play() -> int:
+            for _ in range(steps):
+                if threads == 1:
+                    draw(shards[0])
+                else:
+                    list(pool.map(draw, shards))
+                batch.step(actions)
+            return steps * num_tables
+
+        return play
+
+    return start
+
+
+# Training.
+
+
+def maskable_ppo(threads: int) -> Callable[[], Play]:
+    """Train SB3's MaskablePPO against `greedy`, with our trainer's network and as much learning
+    from each decision. Only the learner's decisions count as plays, not the opponent's."""
+
+    def start() -> Play:
+        import gymnasium
+        import torch
+        from sb3_contrib import MaskablePPO
+        from stable_baselines3.common.vec_env import DummyVecEnv
+
+        from training.selfplay import Settings
+
+        settings = Settings()
+        make = [lambda: gymnasium.make("Pisti-v0", opponent="greedy")] * PPO_ENVS
+        steps = settings.minibatch_size // PPO_ENVS
+        model = MaskablePPO(
+            "MlpPolicy",
+            DummyVecEnv(make),
+            learning_rate=settings.learning_rate,
+            n_steps=steps,
+            batch_size=settings.minibatch_size,
+            n_epochs=settings.epochs,
+            policy_kwargs=shared_layers(settings.hidden),
+            device="cpu",
+            seed=SEED,
+        )
+
+        def play() -> int:
+            torch.set_num_threads(threads)
+            model.learn(steps * PPO_ENVS, reset_num_timesteps=False)
+            return steps * PPO_ENVS
+
+        return play
+
+    return start
+
+
+def shared_layers(hidden: Sequence[int]) -> dict[str, Any]:
+    """Have policy and value share hidden layers, as in our network; SB3 gives each its own."""
+    import torch
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+
+    class Trunk(BaseFeaturesExtractor):
+        def __init__(self, space: spaces.Box):
+            super().__init__(space, hidden[-1])
+            layers: list[torch.nn.Module] = []
+            for inputs, outputs in itertools.pairwise((space.shape[0], *hidden)):
+                layers += [torch.nn.Linear(inputs, outputs), torch.nn.ReLU()]
+            self.layers = torch.nn.Sequential(*layers)
+
+        def forward(self, observations: torch.Tensor) -> Any:
+            return self.layers(observations)
+
+    return {"features_extractor_class": Trunk, "net_arch": []}
+
+
+def start_trainer() -> Play:
+    """Train with our trainer, as it is without arguments."""
+    import torch
+
+    from training.selfplay import (
+        Settings,
+        check_settings,
+        collect,
+        generators_of,
+        learn,
+        make_learner,
+    )
+
+    settings = Settings(threads=THREADS, seed=SEED)
+    rules, device = check_settings(settings), torch.device(settings.device)
+    batch, network, optimizer, buffers, _ = make_learner(settings, rules)
+    updates = itertools.count(1)
+
+    def play() -> int:
+        torch.set_num_threads(THREADS)
+        decks, generator = generators_of(settings.seed, next(updates), device)
+        decisions = collect(network, batch, buffers, settings, decks, generator)
+        learn(network, optimizer, decisions, settings, settings.entropy_coef, generator)
+        return rules.num_plays * settings.num_tables
+
+    return play
+
+
+# All of them.
+
+PETTINGZOO_GAMES = {
+    "tictactoe": "tictactoe_v3",
+    "connect_four": "connect_four_v3",
+    "leduc_holdem": "leduc_holdem_v4",
+    "texas_holdem": "texas_holdem_v4",
+}
+
+
+def plural(number: int, noun: str) -> str:
+    """Write a number of things: 1 table, 4,096 tables."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def all_peers() -> Iterator[Peer]:
+    """Every peer, ours first in each group."""
+    yield Peer("pisti-env", BARE, "pisti-env", aec(pisti_v0.raw_env))
+    yield Peer("empty environment with our spaces", BARE, "pettingzoo", aec(EmptyAEC))
+    for game, module in PETTINGZOO_GAMES.items():
+        yield Peer(f"PettingZoo {game}", BARE, "pettingzoo", pettingzoo_game(module, "raw_env"))
+    for game in ("leduc-holdem", "uno", "gin-rummy"):
+        yield Peer(f"RLCard {game}", BARE, "rlcard", rlcard_game(game))
+    for game in ("leduc_poker", "gin_rummy", "crazy_eights"):
+        yield Peer(f"OpenSpiel {game}", BARE, "open-spiel", openspiel_game(game))
+
+    yield Peer("pisti-env", WRAPPED, "pisti-env", aec(pisti_v0.env))
+    for game, module in PETTINGZOO_GAMES.items():
+        yield Peer(f"PettingZoo {game}", WRAPPED, "pettingzoo", pettingzoo_game(module, "env"))
+
+    for tables, threads in itertools.product(BATCH_TABLES, range(1, THREADS + 1)):
+        if threads <= tables:
+            name = f"pisti-env, {plural(tables, 'table')}, {plural(threads, 'thread')}"
+            yield Peer(name, BATCH, "pisti-env", deal_batch(tables, threads))
+    for game in ("tic_tac_toe", "leduc_holdem", "sparrow_mahjong"):
+        yield Peer(f"Pgx {game}, {PGX_TABLES:,} tables", BATCH, "pgx", pgx_game(game))
+
+    name = f"pisti-env's trainer, {plural(THREADS, 'thread')}"
+    yield Peer(name, TRAINING, "pisti-env", start_trainer)
+    for threads in range(1, THREADS + 1):
+        name = f"SB3 MaskablePPO, {PPO_ENVS} environments, {plural(threads, 'thread')}"
+        yield Peer(name, TRAINING, "sb3-contrib", maskable_ppo(threads))
+
+
+# Measuring.
+
+
+class Result(NamedTuple):
+    """What a peer did."""
+
+    peer: Peer
+    speeds: list[float]
+    """Plays per second, a number per round."""
+    failure: str
+    """Why there are none, in a sentence; empty if there are."""
+
+    @property
+    def speed(self) -> float | None:
+        """The median, None for a peer that failed."""
+        return None if self.failure else statistics.median(self.speeds)
+
+
+def measure_all(peers: Sequence[Peer], seconds: float, rounds: int) -> list[Result]:
+    """Measure the peers in turns, `rounds` times `seconds` each."""
+    failures: dict[Peer, str] = {}
+    plays: dict[Peer, Play] = {}
+    speeds: dict[Peer, list[float]] = {peer: [] for peer in peers}
+
+    @contextlib.contextmanager
+    def noting_failure(peer: Peer) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # whatever a peer raises, the others go on
+            failures[peer] = sentence(peer, error)
+
+    with tqdm(total=len(peers) * (rounds + 1), unit="turn", disable=None) as progress:
+        for number in range(rounds + 1):
+            for peer in peers:
+                progress.set_description(f"round {number} of {rounds}: {peer.name}"[:60])
+                if peer not in failures:
+                    with noting_failure(peer):
+                        if number == 0:
+                            plays[peer] = peer.start()
+                            plays[peer]()  # what is compiled on first use is compiled now
+                        else:
+                            speeds[peer].append(measure(plays[peer], seconds))
+                progress.update()
+    return [Result(peer, speeds[peer], failures.get(peer, "")) for peer in peers]
+
+
+def measure(play: Play, seconds: float) -> float:
+    """Return plays per second, over `seconds` or a little more."""
+    plays, taken, begun = 0, 0.0, time.perf_counter()
+    while taken < seconds:
+        plays += play()
+        taken = time.perf_counter() - begun
+    return plays / taken
+
+
+def sentence(peer: Peer, error: Exception) -> str:
+    """Say why a peer did not run."""
+    if isinstance(error, ImportError):
+        return f"not installed ({error})"
+    return f"failed ({type(error).__name__}: {' '.join(str(error).split())})"
+
+
+def references(results: Sequence[Result]) -> dict[str, float]:
+    """Return our own speed in every group, the best where there are several."""
+    ours = [(result.peer.group, result.speed) for result in results if result.peer.ours]
+    best: dict[str, float] = {}
+    for group, speed in ours:
+        if speed is not None:
+            best[group] = max(speed, best.get(group, 0.0))
+    return best
+
+
+# Telling.
+
+
+def machine() -> dict[str, Any]:
+    """What all of it ran on."""
+    lines = Path("/proc/cpuinfo")
+    names = [
+        line.partition(":")[2].strip()
+        for line in (lines.read_text().splitlines() if lines.is_file() else [])
+        if line.startswith("model name")
+    ]
+    return {
+        "processor": names[0] if names else platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+    }
+
+
+def version(package: str) -> str:
+    """Return the version of an installed package."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "none"
+
+
+OTHER_PACKAGES = ("gymnasium", "jax", "numba", "numpy", "stable-baselines3", "torch")
+
+
+def versions(peers: Sequence[Peer]) -> dict[str, str]:
+    """Return the versions of all that matters."""
+    packages = {peer.package for peer in peers} | set(OTHER_PACKAGES)
+    return {package: version(package) for package in sorted(packages)}
+
+
+def table(results: Sequence[Result]) -> str:
+    """Return the results as a Markdown table."""
+    ours = references(results)
+    lines = ["| | version | plays a second | pisti-env is … times as fast |", "|---|---|--:|--:|"]
+    for group in GROUPS:
+        members = [result for result in results if result.peer.group == group]
+        if members:
+            lines.append(f"| **{group}** | | | |")
+        for peer, speed, failure in ((r.peer, r.speed, r.failure) for r in members):
+            times = f"{ours[group] / speed:,.2f}" if speed and group in ours else ""
+            told = failure.replace("|", "/") if speed is None else f"{speed:,.0f}"
+            lines.append(f"| {peer.name} | {version(peer.package)} | {told} | {times} |")
+    return "\n".join(lines)
+
+
+def as_json(results: Sequence[Result], seconds: float, rounds: int) -> str:
+    """Return the results as JSON."""
+    ours = references(results)
+    peers = [result.peer for result in results]
+    entries = [
+        {
+            "name": peer.name,
+            "group": peer.group,
+            "package": peer.package,
+            "version": version(peer.package),
+            "plays_per_second": speed,
+            "ours_to_it": ours[peer.group] / speed if speed and peer.group in ours else None,
+            "rounds": speeds,
+            "failure": failure or None,
+        }
+        for (peer, speeds, failure), speed in ((result, result.speed) for result in results)
+    ]
+    everything = {
+        "machine": machine(),
+        "versions": versions(peers),
+        "seconds": seconds,
+        "rounds": rounds,
+        "results": entries,
+    }
+    return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+
+
+def draw_chart(results: Sequence[Result], path: Path) -> None:
+    """Draw the medians as bars on one logarithmic scale, a panel per group; of our batch the best
+    number of tables for each number of threads."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    matplotlib.rcParams["svg.hashsalt"] = "pisti-env"  # the same file from the same figures
+    from matplotlib import pyplot
+
+    bars = [bar for bar in chart_bars(results) if bar]
+    if not bars:
+        raise ValueError("chart has no bar: nothing that was measured ran")
+    heights = [len(bar) for bar in bars]
+    figure, panels = pyplot.subplots(
+        len(bars),
+        sharex=True,
+        squeeze=False,
+        figsize=(8, 0.26 * sum(heights) + 0.4 * len(heights) + 0.3),
+        height_ratios=heights,
+        layout="constrained",
+    )
+    for axes, group in zip(panels[:, 0], bars, strict=True):
+        speeds = [result.speed or 0.0 for result in group]
+        colours = [OURS_COLOUR if result.peer.ours else THEIRS_COLOUR for result in group]
+        drawn = axes.barh([result.peer.name for result in group], speeds, color=colours)
+        axes.bar_label(drawn, [short(speed) for speed in speeds], padding=3, fontsize=8)
+        axes.set_title(group[0].peer.group, loc="left", fontsize=9, fontweight="bold")
+        axes.set_xscale("log")
+        axes.set_ylim(len(group) - 0.4, -0.6)  # the first on top, all of the same height
+        axes.tick_params(axis="y", length=0, labelsize=8)
+        axes.tick_params(axis="x", which="both", length=0, labelsize=8)
+        axes.grid(axis="x", color="0.9")
+        axes.set_axisbelow(True)
+        axes.spines[:].set_visible(False)
+    everything = [result.speed for group in bars for result in group if result.speed]
+    panels[-1, 0].set_xlim(min(everything) / 2, max(everything) * 3)
+    panels[-1, 0].set_xlabel("plays a second", fontsize=8)
+    plain = {"Date": None} if path.suffix == ".svg" else None
+    figure.savefig(path, dpi=150, metadata=plain)
+    pyplot.close(figure)
+
+
+OURS_COLOUR, THEIRS_COLOUR = "#c0392b", "#95a5a6"
+
+
+def chart_bars(results: Sequence[Result]) -> Iterator[list[Result]]:
+    """Yield the results of each group that have a bar, the fastest first."""
+    for group in GROUPS:
+        ran = [result for result in results if result.peer.group == group and result.speed]
+        ran.sort(key=lambda result: result.speed or 0.0, reverse=True)
+        seen: set[str] = set()
+        bars = []
+        for result in ran:
+            threads = result.peer.name.rpartition(", ")[2] if result.peer.ours else ""
+            if not result.peer.ours or threads not in seen:
+                bars.append(result)
+                seen.add(threads)
+        yield bars
+
+
+def short(speed: float) -> str:
+    """Write a number with three digits and a letter: 25.3M."""
+    for limit, letter in ((1e6, "M"), (1e3, "k")):
+        if speed >= limit:
+            return f"{speed / limit:.3g}{letter}"
+    return f"{speed:.3g}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure as the command line says."""
+    parser = Parser(prog="python -m benchmarks.peers", description=__doc__)
+    parser.add_argument(
+        "--seconds", type=float, default=1.0, help="of each turn (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=7, help="turns of each peer (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--only", metavar="TEXT", default="", help="only peers with this in their name or group"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there too")
+    parser.add_argument(
+        "--chart", type=Path, metavar="FILE", help="draw a bar chart there, .svg or .png"
+    )
+    options = parser.parse_args(arguments)
+    if not 0 < options.seconds < float("inf"):
+        parser.error(f"seconds is {options.seconds}; expected a number above 0")
+    if options.rounds < 1:
+        parser.error(f"rounds is {options.rounds}; expected an int of 1 or more")
+    if options.chart and options.chart.suffix not in (".svg", ".png"):
+        parser.error(f"chart is {options.chart}; expected a name that ends in .svg or .png")
+    text = options.only.lower()
+    peers = [peer for peer in all_peers() if text in f"{peer.group} {peer.name}".lower()]
+    if not peers:
+        parser.error(f"only is {options.only!r}; expected a part of a name, such as pgx or bare")
+    prepare()
+    results = measure_all(peers, options.seconds, options.rounds)
+    print(table(results))
+    ran_on = machine()
+    print(f"\n{ran_on['processor']}, {ran_on['cores']} cores, {ran_on['system']}")
+    print(f"Python {ran_on['python']}, " + ", ".join(map(" ".join, versions(peers).items())))
+    print(f"Medians of {plural(options.rounds, 'round')} of {options.seconds:g} s, in turns.")
+    try:
+        if options.json:
+            options.json.write_text(as_json(results, options.seconds, options.rounds), "utf-8")
+        if options.chart:
+            draw_chart(results, options.chart)
+    except (ImportError, OSError, ValueError) as error:
+        parser.error(str(error))
+
+
+def prepare() -> None:
+    """Set what the libraries look at when they are loaded."""
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    # Threads of torch that wait would otherwise spin, and slow down whoever has the next turn.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    warnings.filterwarnings("ignore")  # what others warn of is not for our users
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one plain line."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program."""
+        self.exit(2, f"{self.prog}: {message}\n")
+
+
+if __name__ == "__main__":
+    main()
