@@ -1,7 +1,9 @@
 """How the fast parts are compiled: Numba, cached on disk, one thread, no interpreter lock.
 
-Compiled functions take arrays, never records or generators, from Python (those cost microseconds
-to pass), and call only functions of their own file: Numba's cache does not see edits in others.
+`compiled` is for functions that Python calls; they take arrays, never records or generators (those
+cost microseconds to pass). `inlined` is for the functions that they are made of; these take records
+and numbers, since passing an array counts its references, which costs more than most of them do.
+Both call only functions of their own file: Numba's cache does not see edits in others.
 """
 
 import contextlib
@@ -21,7 +23,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     anew in every process, with one warning. With ``NUMBA_DISABLE_JIT=1`` it stays plain Python."""
     global _no_cache_warned
     try:
-        return numba.njit(function, cache=True, nogil=True, forceinline=True)
+        return numba.njit(function, cache=True, nogil=True)
     except RuntimeError:  # "no locator available": neither the package's nor the user's folder
         if not _no_cache_warned:
             _no_cache_warned = True
@@ -32,6 +34,12 @@ def compiled(function: Callable[..., Any]) -> Any:
                 stacklevel=3,
             )
         return numba.njit(function, nogil=True)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile into every compiled function that calls this one. Not cached by itself: what comes
+    from the cache could only be called."""
+    return numba.njit(function, nogil=True, forceinline=True)
 
 
 def _say(message: str) -> None:

@@ -21,7 +21,7 @@ from pisti_env.cards import (
     NUM_RANKS,
     TEN_OF_DIAMONDS,
 )
-from pisti_env.compile import compiled
+from pisti_env.compile import compiled, inlined
 from pisti_env.rules import NUM_STARTERS, Rules
 
 MAX_PLAYERS = 6
@@ -139,7 +139,7 @@ def table_rules(rules: Rules) -> np.ndarray:
 # The deal.
 
 
-@compiled
+@inlined
 def deal(game, rules, deck, dealer):
     """Lay out four starters, turn one up, deal the first packet; match points stay as they are.
 
@@ -163,7 +163,7 @@ def deal(game, rules, deck, dealer):
     return True
 
 
-@compiled
+@inlined
 def clear_table(game, rules):
     """Begin a deal with nothing on the table and nobody holding or having anything."""
     game.num_plays = 0
@@ -187,7 +187,7 @@ def clear_table(game, rules):
         game.knows_starters[seat] = 0
 
 
-@compiled
+@inlined
 def turn_up_starter(game, rules):
     """Turn up the last starter; while it is a jack, show it, put it away and turn another."""
     if rules.starter_jack == PILE:
@@ -195,7 +195,7 @@ def turn_up_starter(game, rules):
     return turn_up_from_stock(game, rules)
 
 
-@compiled
+@inlined
 def turn_up_from_starters(game):
     """A jack turned up goes among the face-down starters, and the one before it is turned."""
     for place in range(STARTER, -1, -1):
@@ -209,7 +209,7 @@ def turn_up_from_starters(game):
     return False
 
 
-@compiled
+@inlined
 def turn_up_from_stock(game, rules):
     """A jack turned up goes under or into the stock, whose top card takes its place."""
     top = NUM_STARTERS
@@ -232,14 +232,14 @@ def turn_up_from_stock(game, rules):
     return True
 
 
-@compiled
+@inlined
 def show_jack(game, jack):
     """Everyone sees a jack that is turned up before the starter."""
     game.shown_jacks[game.num_shown_jacks] = jack
     game.num_shown_jacks += 1
 
 
-@compiled
+@inlined
 def show_bottom_card(game, rules):
     """Move the stock's lowest card that is not a jack to its bottom, face up; none if all are."""
     bottom = rules.deck_size - 1
@@ -255,7 +255,7 @@ def show_bottom_card(game, rules):
         expose(game, card, bottom)
 
 
-@compiled
+@inlined
 def expose(game, card, place):
     """From now on everyone knows that this card lies at this place of the deck."""
     game.exposed[game.num_exposed] = card
@@ -264,7 +264,7 @@ def expose(game, card, place):
     game.num_exposed += 1
 
 
-@compiled
+@inlined
 def deal_packet(game, rules):
     """A hand to each seat, starting with the leader; the pile stays as it is."""
     game.packet += 1
@@ -288,7 +288,7 @@ def deal_packet(game, rules):
 # The play.
 
 
-@compiled
+@inlined
 def play(game, rules, card):
     """Play a card of the hand of the seat whose turn it is; then the next seat, packet or score."""
     seat = game.to_play
@@ -306,19 +306,19 @@ def play(game, rules, card):
         deal_packet(game, rules)
 
 
-@compiled
+@inlined
 def next_seat(seat, rules):
     """Return the seat that is next in turn."""
     return seat + 1 if seat + 1 < rules.players else 0
 
 
-@compiled
+@inlined
 def side_of(seat, rules):
     """Return a seat's side: opposite seats are partners, or each seat is a side of its own."""
     return seat if seat < rules.sides else seat - rules.sides
 
 
-@compiled
+@inlined
 def take_from_hand(game, seat, card):
     """Take one such card out of the hand; if everyone knew one there, it is that one."""
     last = game.hand_sizes[seat] - 1
@@ -338,7 +338,7 @@ def take_from_hand(game, seat, card):
             break
 
 
-@compiled
+@inlined
 def top_card(game):
     """Return the card on top of the pile, NO_CARD on an empty table."""
     if game.num_plays > game.pile_start:
@@ -348,25 +348,25 @@ def top_card(game):
     return NO_CARD
 
 
-@compiled
+@inlined
 def pile_size(game):
     """Return how many cards lie on the table, face-down ones included."""
     return game.num_plays - game.pile_start + NUM_STARTERS * game.starters_down
 
 
-@compiled
+@inlined
 def is_jack(card):
     """Return whether a card is a jack."""
     return card % NUM_RANKS == JACK_RANK
 
 
-@compiled
+@inlined
 def captures(card, top):
     """A card of the top card's rank captures, and a jack does on a pile that is not empty."""
     return top != NO_CARD and (is_jack(card) or card % NUM_RANKS == top % NUM_RANKS)
 
 
-@compiled
+@inlined
 def score_pisti(game, rules, seat, card, top, size):
     """Score the capture of a lone card, but for the very last card of the deal."""
     if size != 1 or (game.num_plays == rules.num_plays and not rules.last_card_pisti):
@@ -384,7 +384,7 @@ def score_pisti(game, rules, seat, card, top, size):
         game.public_points[side] += rules.jack_takes_single_points
 
 
-@compiled
+@inlined
 def lay_on_pile(game, rules, card):
     """The card is the new top card, for a moment even if it captures."""
     game.plays[game.num_plays] = card
@@ -394,7 +394,7 @@ def lay_on_pile(game, rules, card):
     game.pile_kinds[KIND_OF_CARD[card]] += 1
 
 
-@compiled
+@inlined
 def take_pile(game, rules, seat):
     """The seat captures the whole pile for its side, the face-down starters included."""
     side = side_of(seat, rules)
@@ -410,7 +410,7 @@ def take_pile(game, rules, seat):
         game.pile_kinds[kind] = 0
 
 
-@compiled
+@inlined
 def show_starters(game, rules, taker):
     """Let those see the face-down starters who may when they are captured."""
     for seat in range(rules.players):
@@ -426,7 +426,7 @@ def show_starters(game, rules, taker):
 # The score.
 
 
-@compiled
+@inlined
 def score_deal(game, rules):
     """What lies there goes to the last capturer, the starters are counted, then the majority."""
     sweep(game, rules)
@@ -438,7 +438,7 @@ def score_deal(game, rules):
     game.to_play = NOBODY
 
 
-@compiled
+@inlined
 def sweep(game, rules):
     """The last capturer takes the pile and the left-over stock, the dealer if nobody captured.
 
@@ -454,7 +454,7 @@ def sweep(game, rules):
         game.stock_start = rules.deck_size
 
 
-@compiled
+@inlined
 def score_starters(game, rules):
     """Turn the face-down starters over, for everyone to see, and count them."""
     side = side_of(game.starters_taker, rules)
@@ -464,7 +464,7 @@ def score_starters(game, rules):
         game.knows_starters[seat] = 1
 
 
-@compiled
+@inlined
 def score_majority(game, rules):
     """Points for the one side that captured most cards, if they are enough; nobody on a tie."""
     most, winner, tied = -1, NOBODY, False
@@ -478,7 +478,7 @@ def score_majority(game, rules):
         game.public_points[winner] += rules.majority_points
 
 
-@compiled
+@inlined
 def match_over(match_points, rules):
     """After a deal: whether a side has won, by reaching the target with lead enough or a tie."""
     if rules.target == 0:
@@ -497,7 +497,7 @@ def match_over(match_points, rules):
     return best - second >= rules.win_by
 
 
-@compiled
+@inlined
 def share_win(match_points, rules, shares):
     """When a match is over: set the sides' `shares` of the win, one in all, those with most."""
     best, winners = match_points[0], 0

@@ -29,7 +29,7 @@ from pisti_env.cards import (
     NUM_KINDS,
     NUM_RANKS,
 )
-from pisti_env.compile import compiled
+from pisti_env.compile import compiled, inlined
 from pisti_env.game import FACE_DOWN, NOBODY, PILE, STARTER
 from pisti_env.rules import NUM_STARTERS, Rules, RulesLike, resolve_rules
 
@@ -432,7 +432,7 @@ def encode_rows(games, table, layouts, rows, seats, observations):
             observations[i, k] = row.counts[k] * layout.scales[k]
 
 
-@compiled
+@inlined
 def relative(seat, me, players):
     """Return how many seats after `me` a seat is, 0 to players - 1; `seat` may be `players`.
 
@@ -444,13 +444,13 @@ def relative(seat, me, players):
     return ahead if ahead < players else ahead - players
 
 
-@compiled
+@inlined
 def side_of(seat, rules):
     """Return a seat's side: opposite seats are partners, or each seat is a side of its own."""
     return seat if seat < rules.sides else seat - rules.sides
 
 
-@compiled
+@inlined
 def write_hand(game, layout, me, row):
     """Hand."""
     if layout.hand != ABSENT:
@@ -458,7 +458,7 @@ def write_hand(game, layout, me, row):
             row.counts[layout.hand + layout.action_of[game.hands[me, held]]] += 1
 
 
-@compiled
+@inlined
 def write_table(game, layout, row):
     """Top, pile and played."""
     if layout.top != ABSENT:
@@ -478,7 +478,7 @@ def write_table(game, layout, row):
             copy_kinds(game.played_kinds, layout.played, row)
 
 
-@compiled
+@inlined
 def copy_kinds(kinds, start, row):
     """Copy counts of all kinds."""
     counts = row.counts[start : start + NUM_KINDS]
@@ -486,7 +486,7 @@ def copy_kinds(kinds, start, row):
         counts[kind] = kinds[kind]
 
 
-@compiled
+@inlined
 def write_faces(game, with_starter, first, stop, start, row):
     """Count cards by face: the plays from `first` to before `stop`, and perhaps the starter."""
     if with_starter:
@@ -495,7 +495,7 @@ def write_faces(game, with_starter, first, stop, start, row):
         row.counts[start + game.plays[k]] += 1
 
 
-@compiled
+@inlined
 def write_seen(game, rules, layout, me, row):
     """Known starters, shown jacks and the bottom card, but for those in hand or played."""
     if layout.known_starters == ABSENT:
@@ -519,7 +519,7 @@ def write_seen(game, rules, layout, me, row):
                 row.counts[layout.exposed_in_hands + relative(holder, me, rules.players)] += 1
 
 
-@compiled
+@inlined
 def jacks_seen(game, rules, me):
     """Return how many jacks a seat has seen: in hand, played, turned up, in known starters."""
     seen = game.played_kinds[JACK]
@@ -536,7 +536,7 @@ def jacks_seen(game, rules, me):
     return seen
 
 
-@compiled
+@inlined
 def write_packet(game, rules, layout, me, row):
     """The table when the packet was dealt, and the plays since."""
     if layout.packet_pile == ABSENT:
@@ -560,7 +560,7 @@ def write_packet(game, rules, layout, me, row):
         turn += seat == leader
 
 
-@compiled
+@inlined
 def write_sizes(game, rules, layout, me, row):
     """Sizes, who captured last, who dealt, the packet, the target."""
     if layout.pile_size != ABSENT:
@@ -579,7 +579,7 @@ def write_sizes(game, rules, layout, me, row):
     row.counts[layout.target] = rules.target
 
 
-@compiled
+@inlined
 def write_sides(game, rules, layout, me, row):
     """What each side has, in this deal and in the match."""
     if layout.captured == ABSENT:
@@ -595,7 +595,7 @@ def write_sides(game, rules, layout, me, row):
         row.counts[layout.match_scores + place] = min(game.match_points[side], most)
 
 
-@compiled
+@inlined
 def write_history(game, rules, layout, me, row):
     """What was turned up, in order, and every play of the deal."""
     row.counts[layout.starter] = layout.action_of[game.deck[STARTER]] + 1
@@ -613,7 +613,7 @@ def write_history(game, rules, layout, me, row):
         row.counts[layout.history_cards + k] = layout.action_of[game.plays[k]] + 1
 
 
-@compiled
+@inlined
 def write_hidden(game, rules, layout, row):
     """What no seat knows: every hand, the face-down starters, the stock, true points."""
     for seat in range(rules.players):

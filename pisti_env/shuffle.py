@@ -8,7 +8,7 @@ generation in an interval" (2019). Shuffle: Fisher-Yates.
 
 import numpy as np
 
-from pisti_env.compile import compiled
+from pisti_env.compile import compiled, inlined
 
 MAX_SEED = 2**64 - 1
 
@@ -30,7 +30,7 @@ def check_seed(seed: int) -> int:
     raise ValueError(f"seed is {seed!r}; expected an int from 0 to 2**64 - 1")
 
 
-@compiled
+@inlined
 def mix(state):
     """Scramble 64 bits (SplitMix64's output function)."""
     state = (state ^ (state >> _S30)) * _MIX_1
@@ -38,7 +38,7 @@ def mix(state):
     return state ^ (state >> _S31)
 
 
-@compiled
+@inlined
 def stream(seed, table, deal, purpose):
     """Return the start of the stream of numbers that belongs to these four numbers alone."""
     state = mix(seed + _GAMMA)
@@ -47,7 +47,7 @@ def stream(seed, table, deal, purpose):
     return mix(state + np.uint64(purpose) + _GAMMA)
 
 
-@compiled
+@inlined
 def draw_below(state, bound):
     """Return the stream's next state and a number below `bound`, each equally likely."""
     while True:

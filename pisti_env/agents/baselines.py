@@ -12,7 +12,7 @@ import numpy as np
 
 from pisti_env.agents.player import Player
 from pisti_env.cards import ACE, JACK, NUM_CARDS, NUM_RANKS
-from pisti_env.compile import announce_compilation, compiled
+from pisti_env.compile import announce_compilation, compiled, inlined
 from pisti_env.observation import describe
 from pisti_env.rules import Rules
 
@@ -136,7 +136,7 @@ def choose_random(masks, numbers, actions):
                 left -= 1
 
 
-@compiled
+@inlined
 def find_top(row, start):
     """Return the rank of the top card from the one-hot piece at `start`, -1 on an empty table."""
     for card in range(NUM_CARDS):
@@ -204,13 +204,13 @@ def choose_counting(
         actions[i] = best
 
 
-@compiled
+@inlined
 def to_count(number, unit):
     """Return the count that a scaled number stands for; a cast, since `rint` is a slow call."""
     return np.int64(number * unit + 0.5)
 
 
-@compiled
+@inlined
 def count_unseen(row, seen, shown_jacks, bottom_card, num_packs, copies, unseen):
     """Set `unseen` (13,) float32 to how many cards of each rank the observer has not seen.
 
@@ -230,7 +230,7 @@ def count_unseen(row, seen, shown_jacks, bottom_card, num_packs, copies, unseen)
             unseen[(place - bottom_card[0]) % NUM_RANKS] -= 1
 
 
-@compiled
+@inlined
 def score_times_ten(rank, top, size, points, own_points, unseen):
     """Return ten times the score of a card, an int: scores are compared exactly."""
     if top < 0:
