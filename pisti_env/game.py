@@ -544,11 +544,12 @@ def choose_cards(games, rows, actions, action_of, cards):
 
 
 @compiled
-def play_rows(games, table, rows, cards, gains, scored, over, shares):
+def play_rows(games, table, rows, cards, gains, margins, scored, over, shares):
     """Play the tables' `cards` (n,) at `rows` (k,). There
 
     - `gains` (n, sides) int64 receives what each side's public points gain: at once what everyone
       sees, and the rest when the play ends the deal and scores it;
+    - `margins` (n, sides) float32, each side's gain less the mean gain of the others;
     - `scored` and `over` (n,) bool, whether the deal is scored, and the match is over then;
     - `shares` (n, sides) float64, the sides' shares of the win if it is over.
     """
@@ -559,8 +560,12 @@ def play_rows(games, table, rows, cards, gains, scored, over, shares):
         for side in range(rules.sides):
             gains[i, side] = -game.public_points[side]
         play(game, rules, cards[i])
+        total = 0
         for side in range(rules.sides):
             gains[i, side] += game.public_points[side]
+            total += gains[i, side]
+        for side in range(rules.sides):
+            margins[i, side] = gains[i, side] - (total - gains[i, side]) / (rules.sides - 1)
         scored[i] = game.scored == 1
         over[i] = scored[i] and match_over(game.match_points, rules)
         if over[i]:

@@ -200,7 +200,7 @@ LAYOUT = np.dtype(
         np.record,
         [
             *((piece.name, np.int64) for piece in PIECES),
-            ("size", np.int64),  # numbers of an observation
+            ("numbers", np.int64),
             ("faces", np.int64),  # 1 with 52 actions, 0 with 15
             ("num_actions", np.int64),
             ("action_of", np.int64, (NUM_CARDS,)),
@@ -209,8 +209,13 @@ LAYOUT = np.dtype(
     )
 )
 
-# An observation while it is written, before it is scaled.
-ROW = np.dtype((np.record, [("counts", np.float32, (MAX_NUMBERS,))]))
+# An observation while it is written, before it is scaled; and an action mask.
+ROW = np.dtype(
+    (
+        np.record,
+        [("counts", np.float32, (MAX_NUMBERS,)), ("mask", np.int8, (NUM_CARDS,))],
+    )
+)
 
 _BASIC = ("hand", "top", "pile_size", "jacks_seen")
 _PUBLIC_COUNTS = (
@@ -335,33 +340,34 @@ class Encoder:
                 divisors += [scale.unit(rules)] * size
         self.size = len(divisors)
         self.layout = Layout(rows)
-        self._layout["size"] = self.size
+        self._layout["numbers"] = self.size
         self._layout["faces"] = num_actions == NUM_CARDS
         self._layout["num_actions"] = num_actions
         self._layout["action_of"] = self.action_of_card
         self._layout["scales"][0, : self.size] = 1 / np.array(divisors)
         self._layout.setflags(write=False)
+        self._no_masks = np.zeros((0, num_actions), np.int8)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Encoder, self._made_of
 
     def encode(
-        self, games: np.ndarray, rows: np.ndarray, seats: np.ndarray, observations: np.ndarray
+        self,
+        games: np.ndarray,
+        rows: np.ndarray,
+        seats: np.ndarray,
+        observations: np.ndarray,
+        action_masks: np.ndarray | None = None,
     ) -> None:
-        """Fill `observations` (k, size) float32 with what `seats` (k,) know at `games[rows]`."""
-        encode_rows(
-            games,
-            self._table_rules,
-            self._layout,
-            rows,
-            seats,
-            observations,
-        )
+        """Fill `observations` (k, size) float32 with what `seats` (k,) know at `games[rows]`, and
+        `action_masks` as `mask` does."""
+        masks = self._no_masks if action_masks is None else action_masks
+        encode_rows(games, self._table_rules, self._layout, rows, seats, observations, masks)
 
     def mask(self, games: np.ndarray, rows: np.ndarray, action_masks: np.ndarray) -> None:
         """Fill `action_masks` (k, num_actions) int8 with the plays of the seats whose turn it is at
         `games[rows]`."""
-        mask_rows(games, rows, self.action_of_card, action_masks)
+        mask_rows(games, self._layout, rows, action_masks)
 
 
 def check_encoding(observation: str) -> str:
@@ -397,24 +403,25 @@ def describe(observation: str = "full", rules: RulesLike = "standard", **fields:
 
 
 @compiled
-def mask_rows(games, rows, action_of, masks):
+def mask_rows(games, layouts, rows, masks):
     """Set `masks` (k, a) int8: 1 for each card of the hand to play; all 0 at the end."""
-    masks[:] = 0
+    layout = layouts[0]
+    row = np.zeros(1, ROW)[0]
     for i in range(len(rows)):
-        game = games[rows[i]]
-        if game.to_play != NOBODY:
-            for held in range(game.hand_sizes[game.to_play]):
-                masks[i, action_of[game.hands[game.to_play, held]]] = 1
+        write_mask(games[rows[i]], layout, row)
+        for action in range(layout.num_actions):
+            masks[i, action] = row.mask[action]
 
 
 @compiled
-def encode_rows(games, table, layouts, rows, seats, observations):
-    """Set `observations` (k, d) float32 to what `seats` (k,) know at the tables `rows` (k,)."""
+def encode_rows(games, table, layouts, rows, seats, observations, masks):
+    """Set `observations` (k, d) float32 to what `seats` (k,) know at the tables `rows` (k,), and
+    `masks` (k, a) int8 as `mask_rows` does, unless it has no rows."""
     rules, layout = table[0], layouts[0]
     row = np.zeros(1, ROW)[0]
     for i in range(len(rows)):
         game, me = games[rows[i]], seats[i]
-        for k in range(layout.size):
+        for k in range(layout.numbers):
             row.counts[k] = 0
         write_hand(game, layout, me, row)
         write_table(game, layout, row)
@@ -428,8 +435,12 @@ def encode_rows(games, table, layouts, rows, seats, observations):
             write_history(game, rules, layout, me, row)
         if layout.stock != ABSENT:
             write_hidden(game, rules, layout, row)
-        for k in range(layout.size):
+        for k in range(layout.numbers):
             observations[i, k] = row.counts[k] * layout.scales[k]
+        if len(masks) > 0:
+            write_mask(game, layout, row)
+            for action in range(layout.num_actions):
+                masks[i, action] = row.mask[action]
 
 
 @inlined
@@ -448,6 +459,16 @@ def relative(seat, me, players):
 def side_of(seat, rules):
     """Return a seat's side: opposite seats are partners, or each seat is a side of its own."""
     return seat if seat < rules.sides else seat - rules.sides
+
+
+@inlined
+def write_mask(game, layout, row):
+    """The legal actions of the seat whose turn it is."""
+    for action in range(layout.num_actions):
+        row.mask[action] = 0
+    if game.to_play != NOBODY:
+        for held in range(game.hand_sizes[game.to_play]):
+            row.mask[layout.action_of[game.hands[game.to_play, held]]] = 1
 
 
 @inlined

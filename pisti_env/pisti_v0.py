@@ -180,7 +180,11 @@ class raw_env(AECEnv):
         self.render_mode = render_mode
         self._tables = Tables(self.rules, 1, rewards=rewards)
         self._seats = {f"player_{seat}": seat for seat in range(self.rules.players)}
+        self._sides = {name: self.rules.side(seat) for name, seat in self._seats.items()}
         self._action = np.zeros(1, np.int64)
+        # Of the agent to act.
+        self._observation = np.zeros((1, self._encoder.size), np.float32)
+        self._mask = np.zeros((1, self._encoder.num_actions), np.int8)
         self.deals: list[list[dict[str, int]]] = []
 
         self.possible_agents = list(self._seats)
@@ -260,22 +264,27 @@ class raw_env(AECEnv):
                 tables.next_deals(_ONE)
         self._cumulative_rewards[agent] = 0.0
         by_side = tables.rewards[0].tolist()
-        sides = self.rules.sides
-        self._tell_agents({name: by_side[seat % sides] for name, seat in self._seats.items()})
-        self._accumulate_rewards()
+        self._tell_agents({name: by_side[side] for name, side in self._sides.items()})
+        for name, reward in self.rewards.items():
+            self._cumulative_rewards[name] += reward
         if self.render_mode == "human":
             self.render()
 
     def _tell_agents(self, rewards: dict[str, float]) -> None:
         """Set rewards, terminations, who is next and the infos after a reset or a play."""
         self.rewards = rewards
-        self.terminations = dict.fromkeys(self.agents, bool(self._tables.over[0]))
-        seat = int(self._tables.games["to_play"][0])
+        self.terminations = dict.fromkeys(self.agents, self._tables.over.item())
+        seat = self._tables.games["to_play"].item()
         self.agent_selection = self.possible_agents[max(seat, 0)]
-        num_actions = self._encoder.num_actions
-        self.infos = {a: {"action_mask": np.zeros(num_actions, np.int8)} for a in self.agents}
-        mask = self.infos[self.agent_selection]["action_mask"]
-        self._encoder.mask(self._tables.games, _ONE, mask[np.newaxis])
+        self._encoder.encode(
+            self._tables.games, _ONE, _SEATS[max(seat, 0)], self._observation, self._mask
+        )
+        self.infos = {agent: {"action_mask": self._mask_of(agent)} for agent in self.agents}
+
+    def _mask_of(self, agent: str) -> np.ndarray:
+        """Return the mask of an agent as a new array (a,), all 0 unless it is to act."""
+        to_act = agent == self.agent_selection
+        return self._mask[0].copy() if to_act else np.zeros(self._encoder.num_actions, np.int8)
 
     def _choose_card(self, agent: str, action: Any) -> None:
         """Choose the action's card at the table; raise `ValueError` if it is illegal."""
@@ -299,22 +308,32 @@ class raw_env(AECEnv):
 
     def observe(self, agent: str) -> Any:
         """Return what an agent observes, at any time: fresh arrays, in the form of its space."""
-        return self._observe(agent, self._encoder)
+        if agent == self.agent_selection:
+            observation = self._observation[0].copy()
+        else:
+            observation = self._encode(agent, self._encoder)
+        if self.mask_in == "info":
+            return observation
+        ended = self._ended(agent)
+        mask = np.zeros(self._encoder.num_actions, np.int8) if ended else self._mask_of(agent)
+        return {"observation": observation, "action_mask": mask}
 
     def observe_as(self, agent: str, encoding: str) -> Any:
         """Return what `observe` would in another encoding, of the same moment and in its form."""
-        return self._observe(agent, encoder(encoding, self.rules))
-
-    def _observe(self, agent: str, encoder: Encoder) -> Any:
-        seat = self._seats[agent]
-        observation = np.empty((1, encoder.size), np.float32)
-        encoder.encode(self._tables.games, _ONE, _SEATS[seat], observation)
+        other = encoder(encoding, self.rules)
+        observation = self._encode(agent, other)
         if self.mask_in == "info":
-            return observation[0]
-        mask = np.zeros((1, encoder.num_actions), np.int8)
+            return observation
+        mask = np.zeros((1, other.num_actions), np.int8)
         if agent == self.agent_selection and not self._ended(agent):
-            encoder.mask(self._tables.games, _ONE, mask)
-        return {"observation": observation[0], "action_mask": mask[0]}
+            other.mask(self._tables.games, _ONE, mask)
+        return {"observation": observation, "action_mask": mask[0]}
+
+    def _encode(self, agent: str, encoder: Encoder) -> np.ndarray:
+        observation = np.empty((1, encoder.size), np.float32)
+        seat = self._seats[agent]
+        encoder.encode(self._tables.games, _ONE, _SEATS[seat], observation)
+        return observation[0]
 
     def _ended(self, agent: str) -> bool:
         """Return whether an agent has terminated, or has gone already."""

@@ -18,7 +18,6 @@ from pisti_env.compile import announce_compilation, compiled
 from pisti_env.rules import MAX_POINTS, Rules
 
 REWARDS = ("difference", "terminal", "win")
-DIFFERENCE, TERMINAL, WIN = range(3)
 
 
 @functools.cache
@@ -32,7 +31,7 @@ def warm_up() -> None:
         tables.start(row)
         masks = np.zeros((1, encoding.num_actions), np.int8)
         encoding.mask(tables.games, row, masks)
-        encoding.encode(tables.games, row, row, np.zeros((1, encoding.size), np.float32))
+        encoding.encode(tables.games, row, row, np.zeros((1, encoding.size), np.float32), masks)
         tables.find_cards(masks.argmax(axis=1), encoding.action_of_card)
         tables.play()
 
@@ -64,7 +63,7 @@ class Tables:
         self._dealt = np.zeros(num_tables, np.bool_)
         self._cards = np.zeros(num_tables, np.int64)
         self._gains = np.zeros((num_tables, rules.sides), np.int64)
-        self._earned = np.zeros((num_tables, rules.sides), np.int64)
+        self._earned = np.zeros((num_tables, rules.sides))  # in the episode so far
         self._shares = np.zeros((num_tables, rules.sides))
         self.reseed(secrets.randbits(64))
 
@@ -174,19 +173,16 @@ class Tables:
             rows,
             self._cards,
             self._gains,
+            self.rewards,
             self.scored,
             self.over,
             self._shares,
         )
-        reward_rows(
-            REWARDS.index(self.reward_kind),
-            rows,
-            self.over,
-            self._gains,
-            self._shares,
-            self._earned,
-            self.rewards,
-        )
+        if self.reward_kind == "terminal":
+            self._earned[rows] += self._gains[rows]
+            pay_at_the_end(rows, self.over, self._earned, self.rewards)
+        elif self.reward_kind == "win":
+            pay_at_the_end(rows, self.over, self._shares, self.rewards)
 
     def score(self, row: int) -> list[dict[str, int]]:
         """Return each side's score of a table's deal, what is hidden included."""
@@ -211,27 +207,15 @@ class Tables:
 
 
 @compiled
-def reward_rows(kind, rows, over, gains, shares, earned, rewards):
-    """Set `rewards` (n, sides) of the last play at `rows`: a side's amount less the others' mean.
-
-    The amounts are the `gains` ("difference"), or when the episode is over the sum of them
-    ("terminal", kept in `earned`) or the `shares` of the win ("win"); all are (n, sides).
-    """
+def pay_at_the_end(rows, over, amounts, rewards):
+    """Set `rewards` (n, sides) at `rows`: where the episode is over, a side's of the `amounts` (n,
+    sides) less the others' mean, elsewhere 0."""
     sides = rewards.shape[1]
-    amounts = np.zeros(sides)
     for i in rows:
-        total = 0.0
+        total = amounts[i].sum()
         for side in range(sides):
-            if kind == DIFFERENCE:
-                amounts[side] = gains[i, side]
-            else:
-                earned[i, side] += gains[i, side]
-                amounts[side] = 0.0
-                if over[i]:
-                    amounts[side] = earned[i, side] if kind == TERMINAL else shares[i, side]
-            total += amounts[side]
-        for side in range(sides):
-            rewards[i, side] = amounts[side] - (total - amounts[side]) / (sides - 1)
+            margin = amounts[i, side] - (total - amounts[i, side]) / (sides - 1)
+            rewards[i, side] = margin if over[i] else 0
 
 
 # What users give, checked at the border.

@@ -243,8 +243,7 @@ class DealBatch:
         span, games = _span(rows), self._tables.games
         to_play = games["to_play"][span].astype(np.int64)
         self.seats[span] = to_play
-        self._encoder.encode(games, rows, to_play, self.observations[span])
-        self._encoder.mask(games, rows, self.action_masks[span])
+        self._encoder.encode(games, rows, to_play, self.observations[span], self.action_masks[span])
 
     def _refuse(self, table: int, action: int) -> None:
         """Raise for an illegal action."""
