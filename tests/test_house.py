@@ -26,6 +26,7 @@ FLOORS = {
     "vector": 3,  # many tables at once
     "agents": 4,  # they see observation and mask
     "arena": 5,  # mirrored deals, intervals
+    "single": 5,  # one learner against agents, with Gymnasium
     "cli": 6,
     "__main__": 6,
     "": 7,  # pisti_env/__init__.py: offers what lies below, so nothing below imports from it
