@@ -200,7 +200,7 @@ LAYOUT = np.dtype(
         np.record,
         [
             *((piece.name, np.int64) for piece in PIECES),
-            ("size", np.int64),  # numbers of an observation
+            ("numbers", np.int64),  # of an observation; `size` is an attribute of any record
             ("faces", np.int64),  # 1 with 52 actions, 0 with 15
             ("num_actions", np.int64),
             ("action_of", np.int64, (NUM_CARDS,)),
@@ -335,7 +335,7 @@ class Encoder:
                 divisors += [scale.unit(rules)] * size
         self.size = len(divisors)
         self.layout = Layout(rows)
-        self._layout["size"] = self.size
+        self._layout["numbers"] = self.size
         self._layout["faces"] = num_actions == NUM_CARDS
         self._layout["num_actions"] = num_actions
         self._layout["action_of"] = self.action_of_card
@@ -414,7 +414,7 @@ def encode_rows(games, table, layouts, rows, seats, observations):
     row = np.zeros(1, ROW)[0]
     for i in range(len(rows)):
         game, me = games[rows[i]], seats[i]
-        for k in range(layout.size):
+        for k in range(layout.numbers):
             row.counts[k] = 0
         write_hand(game, layout, me, row)
         write_table(game, layout, row)
@@ -428,7 +428,7 @@ def encode_rows(games, table, layouts, rows, seats, observations):
             write_history(game, rules, layout, me, row)
         if layout.stock != ABSENT:
             write_hidden(game, rules, layout, row)
-        for k in range(layout.size):
+        for k in range(layout.numbers):
             observations[i, k] = row.counts[k] * layout.scales[k]
 
 
