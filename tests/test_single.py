@@ -392,6 +392,27 @@ def test_a_partner_has_the_seat_opposite():
     assert both.calls == before + 3
 
 
+def test_agents_draw_with_numbers_of_their_own():
+    """No two of them at any tables, plays, episodes; the same again with the same seeds."""
+
+    class Recorder(Lowest):
+        def act(self, observations, masks, seeds=None):
+            assert seeds.dtype == np.uint64 and seeds.shape == (len(masks),)
+            drawn.extend(seeds.tolist())
+            return masks.argmax(axis=1)
+
+    records = []
+    for seed in (0, 0, 100):
+        drawn = []
+        envs = PistiVectorEnv(4, Recorder("kinds", Rules(players=3)), players=3)
+        _, infos = envs.reset(seed=seed)
+        for _ in range(4 if INTERPRETED else 50):
+            _, _, _, _, infos = envs.step(infos["action_mask"].argmax(axis=1))
+        assert len(set(drawn)) == len(drawn) > 20
+        records.append(drawn)
+    assert records[0] == records[1] and not set(records[0]) & set(records[2])
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("opponent", ["pisti-2p", ["pisti-2p", "greedy"]], ids=str)
 def test_a_policy_is_called_once_a_turn(opponent, monkeypatch):
