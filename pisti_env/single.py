@@ -114,7 +114,7 @@ _RESET_OPTIONS = ("deck", "dealer", "scores", "seat")
 _RESET_MASK = "reset_mask"
 
 # What a number is drawn for, beside a play of the deal, which is its own purpose.
-_SEAT_PURPOSE, _OPPONENT_PURPOSE, _PARTNER_PURPOSE = range(1000, 1003)
+_SEAT_PURPOSE, *_AGENT_PURPOSES = range(1000, 1003)  # these for the opponent, the partner
 
 _LEARNER = -1  # among the numbers of agents, who has a seat
 
@@ -171,16 +171,19 @@ class LearnerTables:
             self.space = spaces.Dict({"observation": self.space, "action_mask": mask_box})
 
     def _read_agents(self, opponent: Any, partner: Any) -> None:
-        """Note who may sit at the tables: pools, and a list of all their different agents."""
+        """Note who may sit at the tables: all different agents, and pools with their numbers."""
         if partner is not None and not self.rules.pairs:
             raise ValueError(
                 f"partner is {partner!r}; expected None, since these rules have no partners"
             )
-        self._opponents = make_pool("opponent", opponent, self.rules)
-        self._partners = None if partner is None else make_pool("partner", partner, self.rules)
-        everyone = [*self._opponents.agents, *(self._partners.agents if self._partners else [])]
+        pools = [make_pool("opponent", opponent, self.rules)]
+        if partner is not None:
+            pools.append(make_pool("partner", partner, self.rules))
+        everyone = [agent for pool in pools for agent in pool.agents]
         self._agents = list({id(agent): agent for agent in everyone}.values())
         self._encoders = [encoder(agent.observation, self.rules) for agent in self._agents]
+        number_of = {id(agent): number for number, agent in enumerate(self._agents)}
+        self._pools = [(p, np.array([number_of[id(agent)] for agent in p.agents])) for p in pools]
 
     def reseed(self, rows: np.ndarray, seeds: Sequence[Any]) -> None:
         """Go to the first episode of `seeds` (k,) at the tables `rows` (k,)."""
@@ -214,19 +217,14 @@ class LearnerTables:
             seats = (self._draw_uniform(rows, _SEAT_PURPOSE) * players).astype(np.int64)
         self.seats[rows] = seats
         self._sides[rows] = seats % sides
-        opponents = self._draw_agents(self._opponents, rows, _OPPONENT_PURPOSE)
+        opponents, *partners = (
+            numbers[pool.draw(self._draw_uniform(rows, purpose))]
+            for (pool, numbers), purpose in zip(self._pools, _AGENT_PURPOSES, strict=False)
+        )
         self._who[rows] = opponents[:, np.newaxis]
-        if self._partners is not None:
-            partners = self._draw_agents(self._partners, rows, _PARTNER_PURPOSE)
-            self._who[rows, (seats + sides) % players] = partners
+        for agents in partners:
+            self._who[rows, (seats + sides) % players] = agents
         self._who[rows, seats] = _LEARNER
-
-    def _draw_agents(self, pool: Pool, rows: np.ndarray, purpose: int) -> np.ndarray:
-        """Return the number of an agent of a pool for each of `rows` (k,)."""
-        numbers = np.array([index_of(self._agents, agent) for agent in pool.agents])
-        if len(numbers) == 1:
-            return np.full(len(rows), numbers[0])
-        return numbers[pool.draw(self._draw_uniform(rows, purpose))]
 
     def _draw_uniform(self, rows: np.ndarray, purpose: int) -> np.ndarray:
         """Return a number in [0, 1) for each of `rows` (k,), for their episodes to come."""
@@ -681,11 +679,6 @@ def check_agent(name: str, agent: Any, rules: Rules) -> None:
     note = check_fit(type(agent).__name__, agent.rules, rules, agent.observation)
     if note is not None:
         warnings.warn(note, stacklevel=2)
-
-
-def index_of(agents: list[Agent], wanted: Agent) -> int:
-    """Return where an agent itself is in a list, not one that equals it."""
-    return next(number for number, agent in enumerate(agents) if agent is wanted)
 
 
 # What users give, checked at the border.
