@@ -212,9 +212,10 @@ class LearnerTables:
     def _seat_everyone(self, rows: np.ndarray, seat: int | None) -> None:
         """Give the learner its seat at the tables `rows`, drawn if it is None, and draw agents."""
         players, sides = self.rules.players, self.rules.sides
-        seats = np.full(len(rows), seat)
         if seat is None:
             seats = (self._draw_uniform(rows, _SEAT_PURPOSE) * players).astype(np.int64)
+        else:
+            seats = np.full(len(rows), seat)
         self.seats[rows] = seats
         self._sides[rows] = seats % sides
         opponents, *partners = (
