@@ -8,17 +8,15 @@ fails, is named in the table, and the rest goes on. `make bench-peers` installs 
 
 import argparse
 import contextlib
+import functools
 import importlib
 import importlib.metadata
 import itertools
 import json
 import os
-import platform
 import statistics
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
@@ -27,16 +25,13 @@ from gymnasium import spaces
 from pettingzoo import AECEnv
 from tqdm import tqdm
 
-from benchmarks.sampler import draw_legal, picker
 from pisti_env import pisti_v0
-from pisti_env.shuffle import draw_numbers
-from pisti_env.vector import DealBatch
+from pisti_env.bench import Play, machine, measure, picker, play_aec, play_batch, plural, version
 
 SEED = 0
 THREADS = 2
 PGX_TABLES = 4096
 BATCH_TABLES = (1, 64, 512, 4096, 65_536)
-PLAYS_AT_ONCE = 4096  # of a batch, before the clock is looked at
 PPO_ENVS = 8
 
 BARE, WRAPPED, BATCH, TRAINING = GROUPS = (
@@ -45,9 +40,6 @@ BARE, WRAPPED, BATCH, TRAINING = GROUPS = (
     "Many tables",
     "Training, PPO with two layers of 256",
 )
-
-# Plays for a short while and returns how many plays those were.
-Play = Callable[[], int]
 
 
 class Peer(NamedTuple):
@@ -70,28 +62,8 @@ class Peer(NamedTuple):
 
 
 def aec(make: Callable[[], Any]) -> Callable[[], Play]:
-    """Play a turn-based environment of PettingZoo's, its loop as PettingZoo's documentation has
-    it."""
-
-    def start() -> Play:
-        env, pick = make(), picker(SEED)
-        env.reset(seed=SEED)
-
-        def play_episode() -> int:
-            env.reset()
-            plays = 0
-            for _ in env.agent_iter():
-                observation, _, terminated, truncated, _ = env.last()
-                if terminated or truncated:
-                    env.step(None)
-                else:
-                    env.step(int(pick(observation["action_mask"].nonzero()[0])))
-                    plays += 1
-            return plays
-
-        return play_episode
-
-    return start
+    """Play a turn-based environment of PettingZoo's."""
+    return lambda: play_aec(make())
 
 
 def pettingzoo_game(module: str, function: str) -> Callable[[], Play]:
@@ -248,36 +220,6 @@ def pgx_game(name: str) -> Callable[[], Play]:
     return start
 
 
-def deal_batch(num_tables: int, threads: int) -> Callable[[], Play]:
-    """Play our batch, with observations of kinds and masks; its threads draw the actions too."""
-
-    def start() -> Play:
-        batch = DealBatch(num_tables, observation="kinds", seed=SEED, threads=threads)
-        samplers = draw_numbers(SEED, np.arange(num_tables))
-        actions = np.zeros(num_tables, np.int64)
-        pool = ThreadPoolExecutor(threads)
-        bounds = np.linspace(0, num_tables, threads + 1).astype(int).tolist()
-        shards = [slice(*pair) for pair in itertools.pairwise(bounds)]
-
-        def draw(shard: slice) -> None:
-            draw_legal(batch.action_masks[shard], samplers[shard], actions[shard])
-
-        steps = max(1, PLAYS_AT_ONCE // num_tables)
-
-        def play() -> int:
-            for _ in range(steps):
-                if threads == 1:
-                    draw(shards[0])
-                else:
-                    list(pool.map(draw, shards))
-                batch.step(actions)
-            return steps * num_tables
-
-        return play
-
-    return start
-
-
 # Training.
 
 
@@ -375,11 +317,6 @@ PETTINGZOO_GAMES = {
 }
 
 
-def plural(number: int, noun: str) -> str:
-    """Write a number of things: 1 table, 4,096 tables."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 def all_peers() -> Iterator[Peer]:
     """Every peer, ours first in each group."""
     yield Peer("pisti-env", BARE, "pisti-env", aec(pisti_v0.raw_env))
@@ -398,7 +335,8 @@ def all_peers() -> Iterator[Peer]:
     for tables, threads in itertools.product(BATCH_TABLES, range(1, THREADS + 1)):
         if threads <= tables:
             name = f"pisti-env, {plural(tables, 'table')}, {plural(threads, 'thread')}"
-            yield Peer(name, BATCH, "pisti-env", deal_batch(tables, threads))
+            start = functools.partial(play_batch, tables, threads)
+            yield Peer(name, BATCH, "pisti-env", start)
     for game in ("tic_tac_toe", "leduc_holdem", "sparrow_mahjong"):
         yield Peer(f"Pgx {game}, {PGX_TABLES:,} tables", BATCH, "pgx", pgx_game(game))
 
@@ -455,15 +393,6 @@ def measure_all(peers: Sequence[Peer], seconds: float, rounds: int) -> list[Resu
     return [Result(peer, speeds[peer], failures.get(peer, "")) for peer in peers]
 
 
-def measure(play: Play, seconds: float) -> float:
-    """Return plays per second, over `seconds` or a little more."""
-    plays, taken, begun = 0, 0.0, time.perf_counter()
-    while taken < seconds:
-        plays += play()
-        taken = time.perf_counter() - begun
-    return plays / taken
-
-
 def sentence(peer: Peer, error: Exception) -> str:
     """Say why a peer did not run."""
     if isinstance(error, ImportError):
@@ -482,30 +411,6 @@ def references(results: Sequence[Result]) -> dict[str, float]:
 
 
 # Telling.
-
-
-def machine() -> dict[str, Any]:
-    """What all of it ran on."""
-    lines = Path("/proc/cpuinfo")
-    names = [
-        line.partition(":")[2].strip()
-        for line in (lines.read_text().splitlines() if lines.is_file() else [])
-        if line.startswith("model name")
-    ]
-    return {
-        "processor": names[0] if names else platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-    }
-
-
-def version(package: str) -> str:
-    """Return the version of an installed package."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "none"
 
 
 OTHER_PACKAGES = ("gymnasium", "jax", "numba", "numpy", "stable-baselines3", "torch")

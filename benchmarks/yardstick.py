@@ -17,7 +17,7 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from benchmarks.sampler import draw_cards
+from pisti_env.bench import draw_cards
 from pisti_env.cards import NUM_CARDS
 from pisti_env.compile import compiled
 from pisti_env.rules import Rules

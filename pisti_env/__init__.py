@@ -1,9 +1,11 @@
 """Pişti, Turkey's fishing card game, for machine learning.
 
 `pisti_v0` is the PettingZoo environment, `Rules` the options of the game. Many tables at once are
-in `pisti_env.vector`, players in `pisti_env.agents`.
+in `pisti_env.vector`, players in `pisti_env.agents`. `gymnasium.make("Pisti-v0")` is one learner's
+environment, in which they play the other seats: `pisti_env.single`.
 """
 
+import gymnasium
 import pettingzoo
 
 from pisti_env import pisti_v0
@@ -12,5 +14,10 @@ from pisti_env.rules import Rules
 __all__ = ["Rules", "__version__", "pisti_v0"]
 __version__ = "0.1.0"
 
+gymnasium.register(
+    "Pisti-v0",
+    entry_point="pisti_env.single:PistiEnv",
+    vector_entry_point="pisti_env.single:PistiVectorEnv",
+)
 if hasattr(pettingzoo, "register"):  # new in PettingZoo 1.27
     pettingzoo.register("aec", "pisti/pisti-v0", entry_point="pisti_env.pisti_v0:env")

@@ -32,7 +32,7 @@ from pisti_env.agents import Agent, load
 from pisti_env.agents.checkpoint import check_fit
 from pisti_env.agents.hosting import ask_each
 from pisti_env.rules import Rules, RulesLike, resolve_rules
-from pisti_env.shuffle import check_seed, draw_numbers
+from pisti_env.shuffle import check_seed, derive_seed, draw_numbers
 from pisti_env.tables import Tables, is_int, warm_up
 from pisti_env.vector import DealBatch
 
@@ -222,7 +222,8 @@ def draw_decks(rules: Rules, seed: int, deals: int) -> tuple[np.ndarray, np.ndar
     decks = np.empty((deals, rules.deck_size), np.int8)
     dealers = np.empty(deals, np.int64)
     for block in blocks(deals):
-        tables = Tables(rules, block.stop - block.start, first=block.start)
+        numbers = np.arange(block.start, block.stop)
+        tables = Tables(rules, len(numbers), numbers=numbers)
         tables.reseed(seed)
         tables.start(np.arange(len(tables.games)))
         decks[block] = tables.decks
@@ -434,12 +435,6 @@ def play_matches(
 
 
 # Chance.
-
-
-def derive_seed(purpose: str, seed: int) -> int:
-    """Return a seed for a purpose. One-way: what is drawn with it tells nothing of the decks."""
-    digest = hashlib.sha256(f"{purpose}, seed {seed}".encode()).digest()
-    return int.from_bytes(digest[:8], "big")
 
 
 def draw_below(bound: int, key: int, firsts: np.ndarray, second: int) -> np.ndarray:

@@ -5,6 +5,7 @@ quoted. The cards are drawn by samplers of this file, the same for all and cheap
 costs more than a step of most of these.
 """
 
+import functools
 import importlib.metadata
 import itertools
 import os
@@ -21,6 +22,7 @@ import gymnasium
 import numpy as np
 from tqdm import tqdm
 
+import pisti_env
 from pisti_env import pisti_v0, single
 from pisti_env.cards import NUM_CARDS
 from pisti_env.compile import compiled
@@ -29,7 +31,7 @@ from pisti_env.observation import ENCODINGS
 from pisti_env.rules import Rules
 from pisti_env.shuffle import draw_numbers
 from pisti_env.tables import Tables
-from pisti_env.vector import DealBatch
+from pisti_env.vector import GROUP, DealBatch
 
 SEED = 0
 NUM_TABLES = (1, 64, 4096, 65_536)
@@ -66,14 +68,14 @@ def cases() -> Iterator[Case]:
     for tables, threads in itertools.product(NUM_TABLES, THREADS):
         name = f"{plural(tables, 'table')}, {plural(threads, 'thread')}"
         if threads <= tables:
-            yield Case(name, RULES, lambda n=tables, t=threads: play_rules(n, t))
+            yield Case(name, RULES, functools.partial(play_rules, tables, threads))
             yield Case(
-                f"{ENCODING}, {name}", OBSERVED, lambda n=tables, t=threads: play_batch(n, t)
+                f"{ENCODING}, {name}", OBSERVED, functools.partial(play_batch, tables, threads)
             )
     for encoding in ENCODINGS:
         if encoding != ENCODING:
             name = f"{encoding}, {plural(ENCODING_TABLES, 'table')}, 1 thread"
-            yield Case(name, OBSERVED, lambda e=encoding: play_batch(ENCODING_TABLES, 1, e))
+            yield Case(name, OBSERVED, functools.partial(play_batch, ENCODING_TABLES, 1, encoding))
     yield Case("Pisti-v0 against counting, decisions", LEARNER, play_single)
     name = f"the same, {plural(LEARNER_TABLES, 'table')}, decisions"
     yield Case(name, LEARNER, play_learners)
@@ -154,17 +156,22 @@ def play_batch(num_tables: int, threads: int, encoding: str = ENCODING) -> Play:
 def in_threads(
     function: Callable[[np.ndarray], None], num_tables: int, threads: int, steps: int | None = None
 ) -> Play:
-    """Have `function(rows)` called for the tables of each thread, step after step."""
+    """Have `function(rows)` called for groups of tables, those of each thread, step after step."""
     shares = np.array_split(np.arange(num_tables), threads)
+    groups = [np.array_split(share, -(-len(share) // GROUP)) for share in shares]
     steps = steps or max(1, PLAYS_AT_ONCE // num_tables)
     pool = ThreadPoolExecutor(threads)
+
+    def go_through(groups: list[np.ndarray]) -> None:
+        for rows in groups:
+            function(rows)
 
     def play() -> int:
         for _ in range(steps):
             if threads == 1:
-                function(shares[0])
+                go_through(groups[0])
             else:
-                list(pool.map(function, shares))
+                list(pool.map(go_through, groups))
         return steps * num_tables
 
     return play
@@ -223,7 +230,7 @@ def picker(seed: int) -> Callable[[Sequence[int]], int]:
 
 
 @compiled
-def draw_legal(masks, samplers, actions):
+def draw_legal(masks: np.ndarray, samplers: np.ndarray, actions: np.ndarray) -> None:
     """Set `actions` (n,) to a legal one of each row of `masks` (n, a) int8, each equally likely, by
     the `samplers` (n,) uint64. Without a branch: which action it will be cannot be guessed."""
     for i in range(len(masks)):
@@ -240,7 +247,7 @@ def draw_legal(masks, samplers, actions):
 
 
 @compiled
-def draw_cards(games, samplers, cards):
+def draw_cards(games: np.ndarray, samplers: np.ndarray, cards: np.ndarray) -> None:
     """Set `cards` (n,) to one of each hand to play of the records `games` (n,), each equally
     likely, by the `samplers` (n,) uint64."""
     for i in range(len(games)):
@@ -345,12 +352,12 @@ def report(benchmark: dict[str, Any]) -> str:
     observed = size[f"table_with_{ENCODING}"]
     lines += [
         "",
-        f"Memory: {size['table']:,} bytes a table, {observed:,} with observations of {ENCODING} and "
-        f"masks; a million tables take {observed / 1e3:,.2f} GB.",
+        f"Memory: {size['table']:,} bytes a table, {observed:,} with observations of {ENCODING} "
+        f"and masks; a million tables take {observed / 1e3:,.2f} GB.",
         ", ".join(f"{name} {value}" for name, value in benchmark["machine"].items()),
         ", ".join(f"{name} {value}" for name, value in benchmark["versions"].items()),
-        f"Medians of {plural(len(results[0]['rounds']), 'round')} of {benchmark['seconds']:g} s each, "
-        "in turns.",
+        f"Medians of {plural(len(results[0]['rounds']), 'round')} of "
+        f"{benchmark['seconds']:g} s each, in turns.",
     ]
     return "\n".join(lines)
 
@@ -369,7 +376,9 @@ def machine() -> dict[str, Any]:
 
 
 def version(package: str) -> str:
-    """Return the version of an installed package."""
+    """Return the version of an installed package, this one's wherever it comes from."""
+    if package == "pisti-env":
+        return pisti_env.__version__
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

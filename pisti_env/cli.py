@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from pisti_env import __version__, arena
+from pisti_env import __version__, arena, bench
 from pisti_env.agents import load, shipped_checkpoints
 from pisti_env.agents.baselines import BASELINES
 from pisti_env.agents.checkpoint import write_file
@@ -76,6 +76,21 @@ def make_parser() -> Parser:
     )
     command.add_argument("--json", type=Path, metavar="FILE", help="write the results there too")
     command.set_defaults(run=evaluate)
+
+    command = commands.add_parser(
+        "bench",
+        help="measure speed and memory",
+        description="Print plays a second of the environments and of many tables, and bytes per "
+        "table.",
+    )
+    command.add_argument(
+        "--seconds", type=float, default=0.3, help="of each turn (default: %(default)s)"
+    )
+    command.add_argument(
+        "--rounds", type=int, default=5, help="turns of each (default: %(default)s)"
+    )
+    command.add_argument("--json", type=Path, metavar="FILE", help="write the results there too")
+    command.set_defaults(run=run_bench)
 
     command = commands.add_parser(
         "rules",
@@ -154,6 +169,24 @@ def check_can_write(path: Path) -> None:
         neighbour.unlink()
     except OSError as error:
         raise OSError(f"{path} cannot be written: {error.strerror}") from None
+
+
+# pisti bench
+
+
+def run_bench(options: argparse.Namespace) -> None:
+    """Measure speed and memory; print the results and perhaps write them."""
+    if not 0 < options.seconds < float("inf"):
+        raise ValueError(f"seconds is {options.seconds}; expected a number above 0")
+    if options.rounds < 1:
+        raise ValueError(f"rounds is {options.rounds}; expected an int of 1 or more")
+    if options.json is not None:
+        check_can_write(options.json)
+    benchmark = bench.run(options.seconds, options.rounds)
+    print(bench.report(benchmark))
+    if options.json is not None:
+        write_file(options.json, (json.dumps(benchmark, indent=1) + "\n").encode())
+        print(f"\nwritten to {options.json}")
 
 
 # pisti rules, pisti describe

@@ -200,7 +200,7 @@ LAYOUT = np.dtype(
         np.record,
         [
             *((piece.name, np.int64) for piece in PIECES),
-            ("numbers", np.int64),
+            ("numbers", np.int64),  # of an observation; `size` is an attribute of any record
             ("faces", np.int64),  # 1 with 52 actions, 0 with 15
             ("num_actions", np.int64),
             ("action_of", np.int64, (NUM_CARDS,)),

@@ -117,7 +117,6 @@ second play.
 * v0: first version (0.1.0)
 """
 
-import sys
 from typing import Any, ClassVar
 
 import gymnasium
@@ -132,7 +131,7 @@ from pisti_env.observation import Encoder, describe, encoder, state_encoder
 from pisti_env.position import write_position
 from pisti_env.rules import RulesLike, resolve_rules
 from pisti_env.tables import Tables, check_dealer, check_deck, check_scores, is_int, warm_up
-from pisti_env.view import View, draw, hand_of, make_view
+from pisti_env.view import View, draw, hand_of, make_view, show
 
 __all__ = ["describe", "env", "raw_env"]
 
@@ -396,8 +395,7 @@ class raw_env(AECEnv):
         text = self.draw()
         if self.render_mode == "ansi":
             return text
-        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-        print(text.encode(encoding, "replace").decode(encoding), flush=True)
+        show(text)
         return None
 
     def close(self) -> None:
@@ -406,5 +404,4 @@ class raw_env(AECEnv):
     @property
     def most_to_lose(self) -> float:
         """The most that a side can lose in a deal (or, paid for wins, in an episode)."""
-        most = 1 if self._tables.reward_kind == "win" else self.rules.max_deal_points
-        return most / (self.rules.sides - 1)
+        return self._tables.most_to_lose

@@ -6,6 +6,8 @@ splittable pseudorandom number generators" (2014). Bounded draws: Lemire, "Fast 
 generation in an interval" (2019). Shuffle: Fisher-Yates.
 """
 
+import hashlib
+
 import numpy as np
 
 from pisti_env.compile import compiled, inlined
@@ -60,10 +62,10 @@ def draw_below(state, bound):
 
 
 @compiled
-def shuffle_rows(pack, seed, rows, tables, deals, attempt, decks):
-    """Shuffle `pack` (m,) into `decks` (n, m) at `rows`, for the tables and deals (n,) there."""
+def shuffle_rows(pack, seeds, rows, tables, deals, attempt, decks):
+    """Shuffle `pack` (m,) into `decks` (n, m) at `rows`, for the seeds, tables and deals (n,)."""
     for i in rows:
-        state = stream(seed, tables[i], deals[i], attempt)
+        state = stream(seeds[i], tables[i], deals[i], attempt)
         for place in range(len(pack)):
             decks[i, place] = pack[place]
         for place in range(len(pack) - 1, 0, -1):
@@ -74,10 +76,10 @@ def shuffle_rows(pack, seed, rows, tables, deals, attempt, decks):
 
 
 @compiled
-def draw_dealers(seed, rows, tables, deals, players, dealers):
-    """Draw a seat into `dealers` (n,) at `rows`, for the tables and deals (n,) there."""
+def draw_dealers(seeds, rows, tables, deals, players, dealers):
+    """Draw a seat into `dealers` (n,) at `rows`, for the seeds, tables and deals (n,) there."""
     for i in rows:
-        state = stream(seed, tables[i], deals[i], DEALER_PURPOSE)
+        state = stream(seeds[i], tables[i], deals[i], DEALER_PURPOSE)
         state, seat = draw_below(state, np.uint64(players))
         dealers[i] = seat
 
@@ -96,3 +98,28 @@ def fill_numbers(seed, firsts, second, numbers):
     """Set `numbers` (n,) as `draw_numbers` does."""
     for i in range(len(numbers)):
         numbers[i] = stream(seed, firsts[i], second, 0)
+
+
+def draw_numbers_at(
+    rows: np.ndarray, seeds: np.ndarray, firsts: np.ndarray, seconds: np.ndarray
+) -> np.ndarray:
+    """Return a random number (k,) uint64 for each of `rows` (k,), a function of what the row has in
+    `seeds` (n,) uint64 and `firsts` (n,) int64, and of its own in `seconds` (k,) int64."""
+    numbers = np.empty(len(rows), np.uint64)
+    with np.errstate(over="ignore"):
+        fill_numbers_at(rows, seeds, firsts, seconds, numbers)
+    return numbers
+
+
+@compiled
+def fill_numbers_at(rows, seeds, firsts, seconds, numbers):
+    """Set `numbers` (k,) as `draw_numbers_at` does."""
+    for k in range(len(rows)):
+        i = rows[k]
+        numbers[k] = stream(seeds[i], firsts[i], seconds[k], 0)
+
+
+def derive_seed(purpose: str, seed: int) -> int:
+    """Return a seed for a purpose. One-way: what is drawn with it tells nothing of the decks."""
+    digest = hashlib.sha256(f"{purpose}, seed {seed}".encode()).digest()
+    return int.from_bytes(digest[:8], "big")

@@ -37,14 +37,22 @@ def warm_up() -> None:
 
 
 class Tables:
-    """`num_tables` tables. Number `first` + i is table i's, which decides what it is dealt.
+    """`num_tables` tables. What a table is dealt is a function of its seed, its number (i for table
+    i, if no `numbers` (n,) are given) and how many deals it was dealt before.
 
     Attributes: `games` (n,) records of `game.GAME`; `decks` (n, deck_size) int8 in dealing order,
     before a jack or bottom card is moved; `rewards` (n, sides) float32 of the last play; `scored`
-    and `over` (n,) bool: whether the deal, the episode has ended.
+    and `over` (n,) bool: whether the deal, the episode has ended; `deals_dealt` (n,) int64 of the
+    seed.
     """
 
-    def __init__(self, rules: Rules, num_tables: int, first: int = 0, rewards: str = "difference"):
+    def __init__(
+        self,
+        rules: Rules,
+        num_tables: int,
+        numbers: np.ndarray | None = None,
+        rewards: str = "difference",
+    ):
         if rewards not in REWARDS:
             raise ValueError(f"rewards is {rewards!r}; expected one of {', '.join(REWARDS)}")
         self.rules = rules
@@ -57,8 +65,9 @@ class Tables:
         self._table_rules = game.table_rules(rules)
         self.reward_kind = rewards
         self._pack = np.array(rules.deck_cards(), np.int8)
-        self._numbers = np.arange(first, first + num_tables, dtype=np.int64)
-        self._deals_dealt = np.zeros(num_tables, np.int64)
+        self._numbers = np.arange(num_tables) if numbers is None else numbers.astype(np.int64)
+        self._seeds = np.zeros(num_tables, np.uint64)
+        self.deals_dealt = np.zeros(num_tables, np.int64)
         self._dealers = np.zeros(num_tables, np.int64)
         self._dealt = np.zeros(num_tables, np.bool_)
         self._cards = np.zeros(num_tables, np.int64)
@@ -69,8 +78,12 @@ class Tables:
 
     def reseed(self, seed: int) -> None:
         """Go to the seed's first deal; until the first call, the seed is an unpredictable one."""
-        self._seed = np.uint64(shuffle.check_seed(seed))
-        self._deals_dealt[:] = 0
+        self.reseed_each(self.all_rows, np.uint64(shuffle.check_seed(seed)))
+
+    def reseed_each(self, rows: np.ndarray, seeds: np.ndarray | np.uint64) -> None:
+        """Go to the first deal of `seeds` (k,) uint64 at the tables `rows` (k,)."""
+        self._seeds[rows] = seeds
+        self.deals_dealt[rows] = 0
 
     def start(
         self,
@@ -85,10 +98,10 @@ class Tables:
         """
         with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
             shuffle.draw_dealers(
-                self._seed,
+                self._seeds,
                 rows,
                 self._numbers,
-                self._deals_dealt,
+                self.deals_dealt,
                 self.rules.players,
                 self._dealers,
             )
@@ -115,10 +128,10 @@ class Tables:
                 with np.errstate(over="ignore"):
                     shuffle.shuffle_rows(
                         self._pack,
-                        self._seed,
+                        self._seeds,
                         left,
                         self._numbers,
-                        self._deals_dealt,
+                        self.deals_dealt,
                         attempt,
                         self.decks,
                     )
@@ -127,7 +140,7 @@ class Tables:
             )
             left = left[~self._dealt[left]]
             attempt += 1
-        self._deals_dealt[rows] += 1
+        self.deals_dealt[rows] += 1
         self.scored[rows] = False
         self.over[rows] = False
 
@@ -138,9 +151,9 @@ class Tables:
             "games": self.games.copy().view(np.uint8).reshape(num_tables, -1),
             "decks": self.decks.copy(),
             "dealers": self._dealers.copy(),
-            "deals_dealt": self._deals_dealt.copy(),
+            "deals_dealt": self.deals_dealt.copy(),
             "earned": self._earned.copy(),
-            "seeds": np.full(num_tables, self._seed),
+            "seeds": self._seeds.copy(),
         }
 
     def set_state(self, state: Mapping[str, np.ndarray]) -> None:
@@ -148,9 +161,9 @@ class Tables:
         self.games[:] = np.ascontiguousarray(state["games"]).view(game.GAME)[:, 0]
         self.decks[:] = state["decks"]
         self._dealers[:] = state["dealers"]
-        self._deals_dealt[:] = state["deals_dealt"]
+        self.deals_dealt[:] = state["deals_dealt"]
         self._earned[:] = state["earned"]
-        self._seed = state["seeds"][0]
+        self._seeds[:] = state["seeds"]
         self.scored[:] = False
         self.over[:] = False
 
@@ -183,6 +196,12 @@ class Tables:
             pay_at_the_end(rows, self.over, self._earned, self.rewards)
         elif self.reward_kind == "win":
             pay_at_the_end(rows, self.over, self._shares, self.rewards)
+
+    @property
+    def most_to_lose(self) -> float:
+        """The most that a side can lose in a deal (or, paid for wins, in an episode)."""
+        most = 1 if self.reward_kind == "win" else self.rules.max_deal_points
+        return most / (self.rules.sides - 1)
 
     def score(self, row: int) -> list[dict[str, int]]:
         """Return each side's score of a table's deal, what is hidden included."""

@@ -4,6 +4,7 @@ A view holds all that a perfect memory has kept of the deal and nothing else. Ev
 from one.
 """
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -131,6 +132,12 @@ def draw(view: View, rules: Rules) -> str:
     if view.hand is not None:
         lines.append(f"  hand: {card_names(view.hand) or '-'}")
     return "\n".join(lines)
+
+
+def show(text: str) -> None:
+    """Print a drawing; letters that the terminal does not have become question marks."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    print(text.encode(encoding, "replace").decode(encoding), flush=True)
 
 
 def _heading(view: View, rules: Rules) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks import peers, yardstick
-from benchmarks.sampler import draw_legal
 from pisti_env import tables
+from pisti_env.bench import draw_legal
 from pisti_env.shuffle import draw_numbers
 
 ROOT = Path(__file__).resolve().parents[1]

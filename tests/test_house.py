@@ -26,6 +26,8 @@ FLOORS = {
     "vector": 3,  # many tables at once
     "agents": 4,  # they see observation and mask
     "arena": 5,  # mirrored deals, intervals
+    "single": 5,  # one learner against agents, with Gymnasium
+    "bench": 6,  # how fast it is here
     "cli": 6,
     "__main__": 6,
     "": 7,  # pisti_env/__init__.py: offers what lies below, so nothing below imports from it
@@ -38,6 +40,7 @@ PEERS = {
     ("view", "observation"),
     ("position", "tables"),
     ("position", "view"),
+    ("cli", "bench"),
     ("__main__", "cli"),
 }
 

@@ -75,7 +75,8 @@ class Counting(Player):
         self._copies = np.zeros(NUM_RANKS, np.int64)
         np.add.at(self._copies, np.array(rules.deck_cards()) % NUM_RANKS, 1)
         # Every card that a seat has seen is in exactly one of these.
-        self._seen = np.array([self._pieces[n] for n in ("hand", "played", "known_starters")])
+        seen = ("hand", "played", "known_starters")
+        self._seen = tuple(self._pieces[name][0] for name in seen)
         self._shown_jacks = np.array(self._pieces["shown"])
         self._bottom_card = np.array(self._pieces.get("bottom_card", (0, 0)))
 
@@ -138,11 +139,15 @@ def choose_random(masks, numbers, actions):
 
 @inlined
 def find_top(row, start):
-    """Return the rank of the top card from the one-hot piece at `start`, -1 on an empty table."""
+    """Return the rank of the top card from the one-hot piece at `start`, -1 on an empty table.
+
+    A sum over all cards: to stop at the one that is there would be slower, here and below, since
+    the processor cannot foresee where that is.
+    """
+    place = np.int32(0)  # from 1
     for card in range(NUM_CARDS):
-        if row[start + card] != 0:
-            return card % NUM_RANKS
-    return -1
+        place += np.int32(row[start + card]) * np.int32(card + 1)
+    return (place - 1) % NUM_RANKS if place > 0 else -1
 
 
 @compiled
@@ -182,26 +187,36 @@ def choose_counting(
 ):
     """Choose as `Counting` does. Pieces are given by where they start, or by (start, stop)."""
     unseen = np.empty(NUM_RANKS, np.float32)
+    legal = np.empty(NUM_CARDS, np.int64)
     for i in range(len(rows)):
         row = rows[i]
         top = find_top(row, top_start)
         size = to_count(row[size_place], deck_size)
         points = np.int64(0)
-        if size > 0:
-            for card in range(NUM_CARDS):
-                if row[pile_start + card] != 0:
-                    points += to_count(row[pile_start + card], num_packs) * card_points[card]
+        for card in range(NUM_CARDS):
+            points += to_count(row[pile_start + card], num_packs) * card_points[card]
         count_unseen(row, seen, shown_jacks, bottom_card, num_packs, copies, unseen)
         best, best_score = -1, np.int64(0)
-        for card in range(NUM_CARDS):
-            if masks[i, card] != 0:
-                rank = card % NUM_RANKS
-                score = score_times_ten(
-                    rank, top, size, points, card_points[card], np.int64(unseen[rank])
-                )
-                if best < 0 or score > best_score:
-                    best, best_score = card, score
+        for k in range(find_legal(masks[i], legal)):
+            card = legal[k]
+            rank = card % NUM_RANKS
+            score = score_times_ten(
+                rank, top, size, points, card_points[card], np.int64(unseen[rank])
+            )
+            if best < 0 or score > best_score:
+                best, best_score = card, score
         actions[i] = best
+
+
+@inlined
+def find_legal(mask, legal):
+    """Put the legal cards of a mask (52,), in order, at the start of `legal` (52,); return how many
+    they are."""
+    count = 0
+    for card in range(NUM_CARDS):
+        legal[count] = card
+        count += mask[card] != 0
+    return count
 
 
 @inlined
@@ -216,11 +231,12 @@ def count_unseen(row, seen, shown_jacks, bottom_card, num_packs, copies, unseen)
 
     Counts are halves or wholes here, so the sums are exact.
     """
-    unseen[:] = 0
-    for piece in range(len(seen)):
-        for suit_start in range(seen[piece, 0], seen[piece, 1], NUM_RANKS):
-            for rank in range(NUM_RANKS):
-                unseen[rank] += row[suit_start + rank]
+    hand, played, starters = seen
+    for rank in range(NUM_RANKS):
+        count = np.float32(0)
+        for card in range(rank, NUM_CARDS, NUM_RANKS):
+            count += row[hand + card] + row[played + card] + row[starters + card]
+        unseen[rank] = count
     for place in range(shown_jacks[0], shown_jacks[1]):
         unseen[JACK] += row[place]
     for rank in range(NUM_RANKS):

@@ -5,6 +5,7 @@ sit there, and how often.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 import numpy as np
 
@@ -22,18 +23,11 @@ def ask(
     plays the other. Raises `ValueError` if the agent does not answer with legal actions.
     """
     observations, masks = observe(batch, agent.observation, rows)
-    actions = np.asarray(agent.act(observations, masks, None if seeds is None else seeds[rows]))
-    name = type(agent).__name__
-    if actions.shape != (len(rows),) or actions.dtype.kind not in "iu":
-        raise ValueError(
-            f"{name}.act returned an array of shape {actions.shape} and dtype {actions.dtype}; "
-            f"expected {len(rows)} ints"
-        )
+    actions = query(agent, observations, masks, None if seeds is None else seeds[rows])
     inside = actions.clip(0, masks.shape[1] - 1)
     legal = (inside == actions) & (masks[np.arange(len(rows)), inside] != 0)
     if not legal.all():
-        wrong = actions[int(np.argmin(legal))]
-        raise ValueError(f"{name}.act chose {wrong}, which its mask forbids; expected a legal one")
+        refuse(agent, actions[int(np.argmin(legal))])
     num_actions = batch.action_masks.shape[1]
     if masks.shape[1] == num_actions:
         return actions.astype(np.int64)
@@ -41,6 +35,27 @@ def ask(
         hands = batch.action_masks[rows]
         return (hands & (actions[:, np.newaxis] == KIND_OF_CARD)).argmax(axis=1)
     return KIND_OF_CARD[actions]
+
+
+def query(
+    agent: Agent, observations: np.ndarray, masks: np.ndarray, seeds: np.ndarray | None
+) -> np.ndarray:
+    """Return what an agent answers, as actions (k,) of an integer type; raise `ValueError` if they
+    are not of this form. Whether they are legal is for the caller to find out."""
+    actions = np.asarray(agent.act(observations, masks, seeds))
+    if actions.shape != (len(masks),) or actions.dtype.kind not in "iu":
+        raise ValueError(
+            f"{type(agent).__name__}.act returned an array of shape {actions.shape} and dtype "
+            f"{actions.dtype}; expected {len(masks)} ints"
+        )
+    return actions
+
+
+def refuse(agent: Agent, action: int) -> NoReturn:
+    """Raise for an agent's illegal answer."""
+    raise ValueError(
+        f"{type(agent).__name__}.act chose {action}, which its mask forbids; expected a legal one"
+    )
 
 
 def observe(batch: DealBatch, encoding: str, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
