@@ -15,27 +15,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-import numpy as np
-
-from pisti_env.bench import draw_cards
-from pisti_env.cards import NUM_CARDS
-from pisti_env.compile import compiled
+from pisti_env.bench import RandomTables
 from pisti_env.rules import Rules
-from pisti_env.shuffle import check_seed, draw_numbers
-from pisti_env.tables import Tables, warm_up
+from pisti_env.shuffle import check_seed
+from pisti_env.tables import warm_up
 
 SOURCE = Path(__file__).with_name("yardstick.c")
 COMPILER_FLAGS = ("-O3", "-march=native")
 CANNOT_RUN = 2
 NOT_EQUAL = 1
-
-_SAMPLER_DEAL = 2**63  # for what draws the cards to play, in the place of a deal that never is
-
-# SplitMix64, as in `pisti_env/shuffle.py`; compiled code calls only functions of its own file.
-_GAMMA = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_S27, _S30, _S31 = (np.uint64(bits) for bits in (27, 30, 31))
 
 
 class Played(NamedTuple):
@@ -58,70 +46,12 @@ class CannotRunError(Exception):
 def run_engine(num_tables: int, steps: int, seed: int) -> Played:
     """Play on the engine. The time is that of the steps, with a next deal at every table each time
     that one ends; the first one is dealt before."""
-    tables, rows = Tables(Rules(), num_tables), np.arange(num_tables)
-    tables.reseed(seed)
-    tables.start(rows)
-    samplers = draw_numbers(seed, rows, _SAMPLER_DEAL)
-    deals = np.ones(num_tables, np.int64)
-    cards = np.zeros(num_tables, np.int64)
-    checksum, points = np.zeros(1, np.uint64), np.zeros(2, np.int64)
-
-    def step() -> None:
-        draw_cards(tables.games, samplers, cards)
-        play_cards(tables, cards)
-        if tables.scored.any():
-            add_scores(tables.games, tables.scored, deals, checksum, points)
-            tables.start(np.flatnonzero(tables.scored))
-
-    with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
-        begun = time.perf_counter()
-        for _ in range(steps):
-            step()
-        taken = time.perf_counter() - begun
-    return Played(num_tables * steps / taken, int(checksum[0]), (int(points[0]), int(points[1])))
-
-
-_ACTION_OF_CARD = np.arange(NUM_CARDS)
-
-
-def play_cards(tables: Tables, cards: np.ndarray) -> None:
-    """Play a card of the hand at every table."""
-    wrong = tables.find_cards(cards, _ACTION_OF_CARD)
-    assert wrong < 0, f"card {cards[wrong]} drawn at table {wrong} is not in the hand"
-    tables.play()
-
-
-@compiled
-def add_scores(
-    games: np.ndarray,
-    scored: np.ndarray,
-    deals: np.ndarray,
-    checksum: np.ndarray,
-    points: np.ndarray,
-) -> None:
-    """Add the final scores of the `scored` (n,) tables to the `checksum` (1,) and the `points` (2,)
-    of the seats; `deals` (n,) are how many each table has been dealt, which is one more then."""
-    for i in range(len(games)):
-        if scored[i]:
-            game = games[i]
-            state = mix(np.uint64(i) + _GAMMA)
-            state = mix(state + np.uint64(deals[i]))
-            for seat in range(2):
-                state = mix(state + np.uint64(game.public_points[seat]))
-                state = mix(state + np.uint64(game.captured[seat]))
-                state = mix(state + np.uint64(game.pistis[seat]))
-                state = mix(state + np.uint64(game.jack_pistis[seat]))
-                points[seat] += game.public_points[seat]
-            checksum[0] += state
-            deals[i] += 1
-
-
-@compiled
-def mix(state: np.uint64) -> np.uint64:
-    """Scramble 64 bits (SplitMix64's output function)."""
-    state = (state ^ (state >> _S30)) * _MIX_1
-    state = (state ^ (state >> _S27)) * _MIX_2
-    return state ^ (state >> _S31)
+    tables = RandomTables(num_tables, 0, seed)
+    begun = time.perf_counter()
+    tables.play(steps)
+    taken = time.perf_counter() - begun
+    first, second = tables.points.tolist()
+    return Played(num_tables * steps / taken, int(tables.checksum[0]), (first, second))
 
 
 # The C program.

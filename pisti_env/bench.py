@@ -22,16 +22,14 @@ import gymnasium
 import numpy as np
 from tqdm import tqdm
 
-import pisti_env
-from pisti_env import pisti_v0, single
-from pisti_env.cards import NUM_CARDS
-from pisti_env.compile import compiled
-from pisti_env.game import GAME
+from pisti_env import __version__, pisti_v0, single
+from pisti_env.compile import compiled, inlined
+from pisti_env.game import GAME, play, table_rules
 from pisti_env.observation import ENCODINGS
 from pisti_env.rules import Rules
-from pisti_env.shuffle import draw_numbers
+from pisti_env.shuffle import GAMMA, draw_numbers, mix
 from pisti_env.tables import Tables
-from pisti_env.vector import GROUP, DealBatch
+from pisti_env.vector import DealBatch
 
 SEED = 0
 NUM_TABLES = (1, 64, 4096, 65_536)
@@ -47,6 +45,8 @@ ONE_TABLE, RULES, OBSERVED, LEARNER = GROUPS = (
     "Many tables, observations and masks",
     "One learner, Gymnasium",
 )
+
+SAMPLER_DEAL = 2**63  # for what draws the cards, in the place of a deal that never is
 
 # Plays for a short while and returns how many plays those were.
 Play = Callable[[], int]
@@ -110,25 +110,89 @@ def play_aec(env: Any) -> Play:
 
 
 def play_rules(num_tables: int, threads: int) -> Play:
-    """Play the tables of a batch without its observations: check, play, score, deal."""
-    rules, faces = Rules(), np.arange(NUM_CARDS)
-    tables = Tables(rules, num_tables)
-    tables.reseed(SEED)
-    tables.start(tables.all_rows)
-    samplers = draw_numbers(SEED, tables.all_rows)
-    cards = np.zeros(num_tables, np.int64)
+    """Play the rules alone, a compiled loop in each thread."""
+    shares = np.array_split(np.arange(num_tables), threads)
+    all_tables = [RandomTables(len(share), share[0], SEED) for share in shares]
+    pool = ThreadPoolExecutor(threads)
+    steps = max(1, PLAYS_AT_ONCE // num_tables)
 
-    def play_rows(rows: np.ndarray) -> None:
-        span = slice(rows[0], rows[-1] + 1)
-        draw_cards(tables.games[span], samplers[span], cards[span])
-        wrong = tables.find_cards(cards[span], faces, rows)
-        assert wrong < 0, f"card {cards[wrong]} drawn at table {wrong} is not in the hand"
-        tables.play(rows)
-        scored = rows[tables.scored[span]]
-        if len(scored):
-            tables.start(scored)
+    def play() -> int:
+        list(pool.map(lambda tables: tables.play(steps), all_tables))
+        return steps * num_tables
 
-    return in_threads(play_rows, num_tables, threads)
+    return play
+
+
+class RandomTables:
+    """Tables of the two-player standard game, from number `first` on, where random cards are
+    played, one at each table in turn and deal after deal.
+
+    Attributes: `checksum` (1,) uint64 of the final scores of every deal that ended, in any order,
+    and `points` (2,) int64 of each seat in all of them.
+    """
+
+    def __init__(self, num_tables: int, first: int, seed: int):
+        rules, numbers = Rules(), np.arange(first, first + num_tables)
+        self._tables = Tables(rules, num_tables, numbers)
+        self._table_rules = table_rules(rules)
+        self._tables.reseed(seed)
+        self._tables.start(self._tables.all_rows)
+        self._samplers = draw_numbers(seed, numbers, SAMPLER_DEAL)
+        self._numbers = numbers
+        self._left = self._num_plays = rules.num_plays
+        self.checksum, self.points = np.zeros(1, np.uint64), np.zeros(2, np.int64)
+
+    def play(self, steps: int) -> None:
+        """Play `steps` cards at every table. All deals end at once: then the next are dealt."""
+        tables = self._tables
+        with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
+            while steps:
+                now = min(steps, self._left)
+                play_random(tables.games, self._table_rules, self._samplers, now)
+                self._left -= now
+                steps -= now
+                if self._left == 0:
+                    add_scores(
+                        tables.games, self._numbers, tables.deals_dealt, self.checksum, self.points
+                    )
+                    tables.start(tables.all_rows)
+                    self._left = self._num_plays
+
+
+@inlined  # rather than cached, since it is made of functions of other files
+def play_random(games: np.ndarray, table: np.ndarray, samplers: np.ndarray, steps: int) -> None:
+    """Play `steps` cards of the hands to play at all `games` (n,), each card equally likely."""
+    rules = table[0]
+    for _ in range(steps):
+        for i in range(len(games)):
+            game = games[i]
+            samplers[i] = samplers[i] * _MULTIPLIER + _INCREMENT
+            size = np.uint64(game.hand_sizes[game.to_play])
+            slot = np.int64((samplers[i] >> _S32) * size >> _S32)
+            play(game, rules, game.hands[game.to_play, slot])
+
+
+@inlined
+def add_scores(
+    games: np.ndarray,
+    numbers: np.ndarray,
+    deals: np.ndarray,
+    checksum: np.ndarray,
+    points: np.ndarray,
+) -> None:
+    """Add the final scores of all `games` (n,), whose tables have `numbers` (n,) and were dealt
+    `deals` (n,), to the `checksum` (1,) and to the `points` (2,) of the seats."""
+    for i in range(len(games)):
+        game = games[i]
+        state = mix(np.uint64(numbers[i]) + GAMMA)
+        state = mix(state + np.uint64(deals[i]))
+        for seat in range(2):
+            state = mix(state + np.uint64(game.public_points[seat]))
+            state = mix(state + np.uint64(game.captured[seat]))
+            state = mix(state + np.uint64(game.pistis[seat]))
+            state = mix(state + np.uint64(game.jack_pistis[seat]))
+            points[seat] += game.public_points[seat]
+        checksum[0] += state
 
 
 def play_batch(num_tables: int, threads: int, encoding: str = ENCODING) -> Play:
@@ -137,41 +201,22 @@ def play_batch(num_tables: int, threads: int, encoding: str = ENCODING) -> Play:
     samplers = draw_numbers(SEED, np.arange(num_tables))
     actions = np.zeros(num_tables, np.int64)
 
-    def draw(rows: np.ndarray) -> None:
-        span = slice(rows[0], rows[-1] + 1)
+    shares = np.array_split(np.arange(num_tables), threads)
+    spans = [slice(share[0], share[-1] + 1) for share in shares]
+    pool = ThreadPoolExecutor(threads)
+
+    def draw(span: slice) -> None:
         draw_legal(batch.action_masks[span], samplers[span], actions[span])
 
-    draw_all = in_threads(draw, num_tables, threads, 1)
     steps = max(1, PLAYS_AT_ONCE // num_tables)
 
     def play() -> int:
         for _ in range(steps):
-            draw_all()
-            batch.step(actions)
-        return steps * num_tables
-
-    return play
-
-
-def in_threads(
-    function: Callable[[np.ndarray], None], num_tables: int, threads: int, steps: int | None = None
-) -> Play:
-    """Have `function(rows)` called for groups of tables, those of each thread, step after step."""
-    shares = np.array_split(np.arange(num_tables), threads)
-    groups = [np.array_split(share, -(-len(share) // GROUP)) for share in shares]
-    steps = steps or max(1, PLAYS_AT_ONCE // num_tables)
-    pool = ThreadPoolExecutor(threads)
-
-    def go_through(groups: list[np.ndarray]) -> None:
-        for rows in groups:
-            function(rows)
-
-    def play() -> int:
-        for _ in range(steps):
             if threads == 1:
-                go_through(groups[0])
+                draw(spans[0])
             else:
-                list(pool.map(go_through, groups))
+                list(pool.map(draw, spans))
+            batch.step(actions)
         return steps * num_tables
 
     return play
@@ -244,17 +289,6 @@ def draw_legal(masks: np.ndarray, samplers: np.ndarray, actions: np.ndarray) -> 
             passed += masks[i, action]
             drawn += passed <= left
         actions[i] = drawn
-
-
-@compiled
-def draw_cards(games: np.ndarray, samplers: np.ndarray, cards: np.ndarray) -> None:
-    """Set `cards` (n,) to one of each hand to play of the records `games` (n,), each equally
-    likely, by the `samplers` (n,) uint64."""
-    for i in range(len(games)):
-        samplers[i] = samplers[i] * _MULTIPLIER + _INCREMENT
-        seat = games[i].to_play
-        slot = (samplers[i] >> _S32) * np.uint64(games[i].hand_sizes[seat]) >> _S32
-        cards[i] = games[i].hands[seat, np.int64(slot)]
 
 
 # Measuring.
@@ -378,7 +412,7 @@ def machine() -> dict[str, Any]:
 def version(package: str) -> str:
     """Return the version of an installed package, this one's wherever it comes from."""
     if package == "pisti-env":
-        return pisti_env.__version__
+        return __version__
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -14,7 +14,7 @@ from pisti_env.compile import compiled, inlined
 
 MAX_SEED = 2**64 - 1
 
-_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _LOW_32 = np.uint64(0xFFFFFFFF)
@@ -43,17 +43,17 @@ def mix(state):
 @inlined
 def stream(seed, table, deal, purpose):
     """Return the start of the stream of numbers that belongs to these four numbers alone."""
-    state = mix(seed + _GAMMA)
-    state = mix(state + np.uint64(table) + _GAMMA)
-    state = mix(state + np.uint64(deal) + _GAMMA)
-    return mix(state + np.uint64(purpose) + _GAMMA)
+    state = mix(seed + GAMMA)
+    state = mix(state + np.uint64(table) + GAMMA)
+    state = mix(state + np.uint64(deal) + GAMMA)
+    return mix(state + np.uint64(purpose) + GAMMA)
 
 
 @inlined
 def draw_below(state, bound):
     """Return the stream's next state and a number below `bound`, each equally likely."""
     while True:
-        state += _GAMMA
+        state += GAMMA
         product = (mix(state) >> _S32) * bound
         low = product & _LOW_32
         # The remainder is slow, and below `bound`: seldom is `low` so small that it matters.

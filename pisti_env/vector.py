@@ -9,7 +9,6 @@ rewards, ended = batch.step(actions)
 ```
 """
 
-import itertools
 import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -216,18 +215,24 @@ class DealBatch:
             self._pool.shutdown()
 
     def _make_pool(self) -> ThreadPoolExecutor | None:
-        return ThreadPoolExecutor(len(self._groups)) if len(self._groups) > 1 else None
+        others = len(self._groups) - 1
+        return ThreadPoolExecutor(others) if others else None
 
     def _in_groups(self, function: Callable[[np.ndarray], Any]) -> list[Any]:
         """Call `function(rows)` for every group of tables, and return what it returned; each thread
-        goes through its own groups."""
+        goes through its own groups, and this one through the first ones."""
 
         def go_through(groups: list[np.ndarray]) -> list[Any]:
             return [function(rows) for rows in groups]
 
+        first, *others = self._groups
         if self._pool is None:
-            return go_through(self._groups[0])
-        return list(itertools.chain.from_iterable(self._pool.map(go_through, self._groups)))
+            return go_through(first)
+        waiting = [self._pool.submit(go_through, groups) for groups in others]
+        results = go_through(first)
+        for share in waiting:
+            results += share.result()
+        return results
 
     def _restart(self, rows: np.ndarray) -> None:
         """Note the scores of the deals that ended, and begin the next deals and episodes."""

@@ -4,13 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from benchmarks import peers, yardstick
 from pisti_env import tables
-from pisti_env.bench import draw_legal
-from pisti_env.shuffle import draw_numbers
 
 ROOT = Path(__file__).resolve().parents[1]
 NUM_TABLES, STEPS, SEED = 50, 5 * 48 + 7, 3
@@ -59,17 +56,6 @@ def test_without_a_c_compiler_it_says_so(monkeypatch, capsys):
         yardstick.main(["--tables", "1", "--steps", "1"])
     assert exit.value.code == yardstick.CANNOT_RUN
     assert "no C compiler is called no-such-compiler" in capsys.readouterr().err
-
-
-def test_every_legal_action_is_drawn_as_often():
-    masks = np.tile(np.array([0, 1, 0, 0, 1, 1, 0], np.int8), (30_000, 1))
-    actions = np.zeros(len(masks), np.int64)
-    samplers = draw_numbers(SEED, np.arange(len(masks)))
-    with np.errstate(over="ignore"):
-        draw_legal(masks, samplers, actions)
-    counts = np.bincount(actions, minlength=7)
-    assert not counts[[0, 2, 3, 6]].any()
-    assert abs(counts[[1, 4, 5]] - 10_000).max() < 5 * 82  # five standard deviations
 
 
 def test_peers_that_are_not_installed_are_named_and_the_rest_goes_on():

@@ -16,7 +16,8 @@ from places import (
 )
 from referee import random_rules
 
-from pisti_env import Rules, pisti_v0
+from pisti_env import Rules, game, pisti_v0
+from pisti_env.observation import LAYOUT, MAX_NUMBERS, ROW, describe
 from pisti_env.vector import DealBatch
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -313,3 +314,16 @@ def test_the_state_tells_everything():
         assert stock == places.cards[places.dealt :]
         assert pieces["points"] == [side["points"] for side in env.score()]
         assert pieces["to_play"].index(1) == env.view(None).to_play
+
+
+@pytest.mark.parametrize("record", [game.GAME, game.TABLE_RULES, LAYOUT, ROW])
+def test_no_field_is_hidden_by_an_attribute_of_every_record(record):
+    """In plain Python `record.size` is not a field of this name."""
+    assert not set(record.names) & set(dir(np.void))
+
+
+def test_no_observation_is_larger_than_its_row():
+    rules = [Rules(players=6, target=151, bottom_card_shown=True), Rules(players=4, packs=2)]
+    assert all(
+        describe(name, r).size < MAX_NUMBERS for name in [*ENCODINGS, "state"] for r in rules
+    )

@@ -26,7 +26,7 @@ from pisti_env.arena import evaluate  # noqa: E402
 from pisti_env.cards import parse_card  # noqa: E402
 from pisti_env.rules import parse_rules  # noqa: E402
 from pisti_env.vector import DealBatch  # noqa: E402
-from training import selfplay  # noqa: E402
+from training import curve, selfplay  # noqa: E402
 from training.network import Network, draw, entropy_of, masked_log_probs  # noqa: E402
 from training.selfplay import (  # noqa: E402
     Buffers,
@@ -694,3 +694,25 @@ def test_a_full_disk_keeps_the_last_save(monkeypatch, tmp_path):
     for name, tensors in kept.items():
         assert same(tensors, tensors_of(run, name))
     run_for(TINY, run)
+
+
+def test_a_run_is_drawn(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    names = ("plays", "over_counting", "over_counting_low", "over_counting_high")
+    rows = [",".join(names), "1000,,,", "2000,-1.5,-2,-1", "3000,0.5,0.25,0.75"]
+    (run / "metrics.csv").write_text("\n".join(rows) + "\n")
+    measured = curve.read_measurements(run)
+    assert measured == [(2000, -1.5, -2.0, -1.0), (3000, 0.5, 0.25, 0.75)]
+    curve.draw(measured, "a-policy", tmp_path / "a-policy.svg")
+    assert "a-policy" in (tmp_path / "a-policy.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [(None, "has no metrics.csv"), ("plays,over_counting\n1,\n", "has no meas")]
+)
+def test_a_run_without_figures_is_not_drawn(text, words, tmp_path):
+    if text is not None:
+        (tmp_path / "metrics.csv").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        curve.read_measurements(tmp_path)

@@ -1,0 +1,88 @@
+"""What `pisti bench` measures is what it says."""
+
+import json
+
+import numpy as np
+import pytest
+
+from pisti_env import bench, cli, pisti_v0
+from pisti_env.shuffle import draw_numbers
+
+
+@pytest.fixture
+def few_tables(monkeypatch):
+    monkeypatch.setattr(bench, "NUM_TABLES", (1, 8))
+    monkeypatch.setattr(bench, "ENCODING_TABLES", 8)
+    monkeypatch.setattr(bench, "LEARNER_TABLES", 8)
+    monkeypatch.setattr(bench, "PLAYS_AT_ONCE", 16)
+
+
+def test_everything_is_measured_and_told(few_tables, capsys, tmp_path):
+    path = tmp_path / "bench.json"
+    cli.main(["bench", "--seconds", "0.001", "--rounds", "2", "--json", str(path)])
+    benchmark = json.loads(path.read_text())
+    results = benchmark["results"]
+    assert {result["group"] for result in results} == set(bench.GROUPS)
+    assert all(len(result["rounds"]) == 2 and min(result["rounds"]) > 0 for result in results)
+    said = capsys.readouterr().out
+    assert all(f"| {result['name']} |" in said for result in results)
+    assert f"{benchmark['bytes']['table']} bytes a table" in said
+
+
+@pytest.mark.parametrize("tables", [1, 5])
+def test_plays_are_counted(tables):
+    plays = bench.play_batch(tables, 1)()
+    assert plays == bench.PLAYS_AT_ONCE // tables * tables
+    assert bench.play_aec(pisti_v0.raw_env())() == 48  # a deal
+    assert bench.play_single()() == 24  # half of it
+
+
+def test_random_tables_do_not_depend_on_how_often_they_are_asked():
+    whole, parts = bench.RandomTables(6, 0, 1), bench.RandomTables(6, 0, 1)
+    whole.play(150)
+    for steps in (1, 47, 50, 52):
+        parts.play(steps)
+    shares = bench.RandomTables(2, 0, 1), bench.RandomTables(4, 2, 1)
+    for share in shares:
+        share.play(150)
+    assert whole.checksum[0] == parts.checksum[0] != 0
+    with np.errstate(over="ignore"):
+        assert whole.checksum[0] == shares[0].checksum[0] + shares[1].checksum[0]
+    # Three whole deals at six tables: 16 points each but for ties and piştis.
+    assert 13 * 18 <= whole.points.sum() <= 60 * 18
+
+
+def test_every_legal_action_is_drawn_as_often():
+    masks = np.tile(np.array([0, 1, 0, 0, 1, 1, 0], np.int8), (30_000, 1))
+    actions = np.zeros(len(masks), np.int64)
+    samplers = draw_numbers(3, np.arange(len(masks)))
+    with np.errstate(over="ignore"):
+        bench.draw_legal(masks, samplers, actions)
+    counts = np.bincount(actions, minlength=7)
+    assert not counts[[0, 2, 3, 6]].any()
+    assert abs(counts[[1, 4, 5]] - 10_000).max() < 5 * 82  # five standard deviations
+
+
+@pytest.mark.compiled
+def test_many_tables_at_once_are_far_quicker_than_one():
+    starts = [lambda: bench.play_aec(pisti_v0.raw_env()), lambda: bench.play_batch(4096, 1)]
+    one, many = bench.measure_all(starts, seconds=0.2, rounds=3)
+    assert max(many) > 50 * max(one)
+
+
+def test_a_table_is_small():
+    assert bench.GAME.itemsize <= bench.bytes_per_table(None) < 1024
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--seconds", "0"], "seconds is 0.0; expected a number above 0"),
+        (["--rounds", "0"], "rounds is 0; expected an int of 1 or more"),
+    ],
+)
+def test_wrong_arguments(arguments, words, capsys):
+    with pytest.raises(SystemExit) as exit:
+        cli.main(["bench", *arguments])
+    assert exit.value.code == cli.USER_MISTAKE
+    assert words in capsys.readouterr().err
