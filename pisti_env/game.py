@@ -18,7 +18,7 @@ from pisti_env.cards import (
     NO_CARD,
     NUM_CARDS,
     NUM_KINDS,
-    NUM_RANKS,
+    RANK_OF_CARD,
     TEN_OF_DIAMONDS,
 )
 from pisti_env.compile import compiled, inlined
@@ -357,13 +357,13 @@ def pile_size(game):
 @inlined
 def is_jack(card):
     """Return whether a card is a jack."""
-    return card % NUM_RANKS == JACK_RANK
+    return RANK_OF_CARD[card] == JACK_RANK
 
 
 @inlined
 def captures(card, top):
     """A card of the top card's rank captures, and a jack does on a pile that is not empty."""
-    return top != NO_CARD and (is_jack(card) or card % NUM_RANKS == top % NUM_RANKS)
+    return top != NO_CARD and (is_jack(card) or RANK_OF_CARD[card] == RANK_OF_CARD[top])
 
 
 @inlined

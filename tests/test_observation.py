@@ -322,8 +322,7 @@ def test_no_field_is_hidden_by_an_attribute_of_every_record(record):
     assert not set(record.names) & set(dir(np.void))
 
 
-def test_no_observation_is_larger_than_its_row():
-    rules = [Rules(players=6, target=151, bottom_card_shown=True), Rules(players=4, packs=2)]
-    assert all(
-        describe(name, r).size < MAX_NUMBERS for name in [*ENCODINGS, "state"] for r in rules
-    )
+@pytest.mark.parametrize("encoding", LAYOUTS)
+@pytest.mark.parametrize("fields", [{"players": 6}, {"players": 4, "packs": 2, "target": 151}])
+def test_no_observation_is_larger_than_its_row(fields, encoding):
+    assert describe(encoding, **fields).size <= MAX_NUMBERS
