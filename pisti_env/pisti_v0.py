@@ -125,7 +125,7 @@ from gymnasium import spaces
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
-from pisti_env.cards import card_names
+from pisti_env.cards import NUM_CARDS, card_names
 from pisti_env.game import MAX_PLAYERS
 from pisti_env.observation import Encoder, describe, encoder, state_encoder
 from pisti_env.position import write_position
@@ -184,6 +184,7 @@ class raw_env(AECEnv):
         # Of the agent to act.
         self._observation = np.zeros((1, self._encoder.size), np.float32)
         self._mask = np.zeros((1, self._encoder.num_actions), np.int8)
+        self._no_mask = np.zeros(self._encoder.num_actions, np.int8)
         self.deals: list[list[dict[str, int]]] = []
 
         self.possible_agents = list(self._seats)
@@ -264,8 +265,8 @@ class raw_env(AECEnv):
         self._cumulative_rewards[agent] = 0.0
         by_side = tables.rewards[0].tolist()
         self._tell_agents({name: by_side[side] for name, side in self._sides.items()})
-        for name, reward in self.rewards.items():
-            self._cumulative_rewards[name] += reward
+        if any(by_side):
+            self._accumulate_rewards()
         if self.render_mode == "human":
             self.render()
 
@@ -278,19 +279,18 @@ class raw_env(AECEnv):
         self._encoder.encode(
             self._tables.games, _ONE, _SEATS[max(seat, 0)], self._observation, self._mask
         )
-        self.infos = {agent: {"action_mask": self._mask_of(agent)} for agent in self.agents}
-
-    def _mask_of(self, agent: str) -> np.ndarray:
-        """Return the mask of an agent as a new array (a,), all 0 unless it is to act."""
-        to_act = agent == self.agent_selection
-        return self._mask[0].copy() if to_act else np.zeros(self._encoder.num_actions, np.int8)
+        self.infos = {agent: {"action_mask": self._no_mask.copy()} for agent in self.agents}
+        self.infos[self.agent_selection]["action_mask"] = self._mask[0].copy()
 
     def _choose_card(self, agent: str, action: Any) -> None:
         """Choose the action's card at the table; raise `ValueError` if it is illegal."""
-        if is_int(action) and 0 <= action < self._encoder.num_actions:
-            self._action[0] = action
-            if self._tables.find_cards(self._action, self._encoder.action_of_card) < 0:
-                return
+        if is_int(action) and 0 <= action < self._encoder.num_actions and self._mask[0, action]:
+            if self._encoder.num_actions == NUM_CARDS:
+                self._tables.choose(0, action)
+            else:
+                self._action[0] = action
+                self._tables.find_cards(self._action, self._encoder.action_of_card)
+            return
         names = self._encoder.action_names
         known = is_int(action) and 0 <= action < len(names)
         hand = hand_of(self._tables.games, self._seats[agent])
@@ -307,15 +307,14 @@ class raw_env(AECEnv):
 
     def observe(self, agent: str) -> Any:
         """Return what an agent observes, at any time: fresh arrays, in the form of its space."""
-        if agent == self.agent_selection:
-            observation = self._observation[0].copy()
+        if agent != self.agent_selection:
+            observation, mask = self._encode(agent, self._encoder), self._no_mask
         else:
-            observation = self._encode(agent, self._encoder)
+            observation = self._observation[0].copy()
+            mask = self._no_mask if self._ended(agent) else self._mask[0]
         if self.mask_in == "info":
             return observation
-        ended = self._ended(agent)
-        mask = np.zeros(self._encoder.num_actions, np.int8) if ended else self._mask_of(agent)
-        return {"observation": observation, "action_mask": mask}
+        return {"observation": observation, "action_mask": mask.copy()}
 
     def observe_as(self, agent: str, encoding: str) -> Any:
         """Return what `observe` would in another encoding, of the same moment and in its form."""

@@ -176,8 +176,12 @@ class Tables:
         rows = self.all_rows if rows is None else rows
         return game.choose_cards(self.games, rows, actions, action_of_card, self._cards)
 
+    def choose(self, row: int, card: int) -> None:
+        """Choose a card that is in the hand to play at a table."""
+        self._cards[row] = card
+
     def play(self, rows: np.ndarray | None = None) -> None:
-        """Play the cards that `find_cards` chose for the same tables; set their `rewards`, `scored`
+        """Play the cards that were chosen for these tables; set their `rewards`, `scored`
         and `over`."""
         rows = self.all_rows if rows is None else rows
         game.play_rows(
