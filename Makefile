@@ -21,7 +21,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-interpreted test-bounds test-lowest bench-yardstick bench-peers \
+.PHONY: help setup train test test-interpreted test-bounds test-lowest bench bench-yardstick bench-peers \
 	lint format clean
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo 'make test-interpreted  the same rules as plain Python, without what needs compiled speed'
 	@echo 'make test-bounds       compiled with bounds checks'
 	@echo 'make test-lowest       with the lowest allowed versions of what the library itself needs'
+	@echo 'make bench             plays a second on this machine'
 	@echo 'make bench-yardstick   the engine against plain C; needs a C compiler'
 	@echo 'make bench-peers       the library next to others, installed into $(PEERS) (2 GB)'
 	@echo 'make lint              ruff and mypy'
@@ -71,6 +72,9 @@ test-lowest:
 	.venv-lowest/bin/python -m pip install --quiet --constraint .venv-lowest/lowest.txt -e '.[train,test]'
 	.venv-lowest/bin/python -m pip freeze | grep -iE '^(numpy|numba|gymnasium|pettingzoo|safetensors|tqdm)='
 	.venv-lowest/bin/python -m pytest -n $(WORKERS) --maxprocesses 4 -m 'not learning'
+
+bench: $(SETUP)
+	$(BIN)/pisti bench
 
 bench-yardstick: $(SETUP)
 	$(BIN)/python -m benchmarks.yardstick

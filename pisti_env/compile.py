@@ -42,6 +42,23 @@ def inlined(function: Callable[..., Any]) -> Any:
     return numba.njit(function, nogil=True, forceinline=True)
 
 
+_entries: dict[Any, Callable[..., Any]] = {}
+
+
+def quick(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a compiled function without Numba's look at the types of all arguments, which takes
+    longer than a play: they must be those of its first call. Before that call, and in plain Python,
+    it is the function itself."""
+    entry = _entries.get(function)
+    if entry is None:
+        overloads = getattr(function, "overloads", {})
+        if len(overloads) != 1:
+            return function
+        [compiled_once] = overloads.values()
+        entry = _entries[function] = compiled_once.entry_point
+    return entry
+
+
 def _say(message: str) -> None:
     if sys.stderr is not None:  # a program without a console has none
         print(message, file=sys.stderr, flush=True)

@@ -29,7 +29,7 @@ from pisti_env.cards import (
     NUM_KINDS,
     NUM_RANKS,
 )
-from pisti_env.compile import compiled, inlined
+from pisti_env.compile import compiled, inlined, quick
 from pisti_env.game import FACE_DOWN, NOBODY, PILE, STARTER
 from pisti_env.rules import NUM_STARTERS, Rules, RulesLike, resolve_rules
 
@@ -362,7 +362,8 @@ class Encoder:
         """Fill `observations` (k, size) float32 with what `seats` (k,) know at `games[rows]`, and
         `action_masks` as `mask` does."""
         masks = self._no_masks if action_masks is None else action_masks
-        encode_rows(games, self._table_rules, self._layout, rows, seats, observations, masks)
+        write = quick(encode_rows)
+        write(games, self._table_rules, self._layout, rows, seats, observations, masks)
 
     def mask(self, games: np.ndarray, rows: np.ndarray, action_masks: np.ndarray) -> None:
         """Fill `action_masks` (k, num_actions) int8 with the plays of the seats whose turn it is at

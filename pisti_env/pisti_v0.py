@@ -273,14 +273,16 @@ class raw_env(AECEnv):
     def _tell_agents(self, rewards: dict[str, float]) -> None:
         """Set rewards, terminations, who is next and the infos after a reset or a play."""
         self.rewards = rewards
-        self.terminations = dict.fromkeys(self.agents, self._tables.over.item())
-        seat = self._tables.games["to_play"].item()
-        self.agent_selection = self.possible_agents[max(seat, 0)]
-        self._encoder.encode(
-            self._tables.games, _ONE, _SEATS[max(seat, 0)], self._observation, self._mask
-        )
-        self.infos = {agent: {"action_mask": self._no_mask.copy()} for agent in self.agents}
-        self.infos[self.agent_selection]["action_mask"] = self._mask[0].copy()
+        tables, players = self._tables, self.possible_agents
+        self.terminations = dict.fromkeys(players, tables.over.item())
+        seat = max(tables.games["to_play"].item(), 0)
+        self.agent_selection = players[seat]
+        self._encoder.encode(tables.games, _ONE, _SEATS[seat], self._observation, self._mask)
+        masks = np.zeros((len(players), self._encoder.num_actions), np.int8)
+        masks[seat] = self._mask[0]
+        self.infos = {
+            agent: {"action_mask": mask} for agent, mask in zip(players, masks, strict=True)
+        }
 
     def _choose_card(self, agent: str, action: Any) -> None:
         """Choose the action's card at the table; raise `ValueError` if it is illegal."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from pisti_env import game, observation, shuffle
 from pisti_env.cards import card_names, parse_card
-from pisti_env.compile import announce_compilation, compiled
+from pisti_env.compile import announce_compilation, compiled, quick
 from pisti_env.rules import MAX_POINTS, Rules
 
 REWARDS = ("difference", "terminal", "win")
@@ -184,7 +184,7 @@ class Tables:
         """Play the cards that were chosen for these tables; set their `rewards`, `scored`
         and `over`."""
         rows = self.all_rows if rows is None else rows
-        game.play_rows(
+        quick(game.play_rows)(
             self.games,
             self._table_rules,
             rows,
