@@ -15,6 +15,7 @@ import itertools
 import json
 import os
 import statistics
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -25,19 +26,37 @@ from gymnasium import spaces
 from pettingzoo import AECEnv
 from tqdm import tqdm
 
+from benchmarks import yardstick
 from pisti_env import pisti_v0
-from pisti_env.bench import Play, machine, measure, picker, play_aec, play_batch, plural, version
+from pisti_env.bench import (
+    LEARNER_TABLES,
+    Play,
+    machine,
+    measure,
+    picker,
+    play_aec,
+    play_batch,
+    play_learners,
+    play_rules,
+    play_single,
+    plural,
+)
+from pisti_env.bench import version as package_version
 
 SEED = 0
 THREADS = 2
 PGX_TABLES = 4096
 BATCH_TABLES = (1, 64, 512, 4096, 65_536)
 PPO_ENVS = 8
+RULES_TABLES = 4096
+C_PLAYS = 20_000_000  # far more than it takes to start a process
 
-BARE, WRAPPED, BATCH, TRAINING = GROUPS = (
+BARE, WRAPPED, RULES, BATCH, LEARNER, TRAINING = GROUPS = (
     "One table, bare",
     "One table, in PettingZoo's standard wrappers",
-    "Many tables",
+    "Many tables, rules alone, one thread",
+    "Many tables, with observations and masks",
+    "One learner, Gymnasium, decisions",
     "Training, PPO with two layers of 256",
 )
 
@@ -180,6 +199,19 @@ def openspiel_game(name: str) -> Callable[[], Play]:
 
 
 # Many tables.
+
+
+def start_c() -> Play:
+    """Play the yardstick in C, a process each time."""
+    folder = tempfile.TemporaryDirectory()
+    program = yardstick.build(Path(folder.name))
+    steps = C_PLAYS // RULES_TABLES
+
+    def play(folder: Any = folder) -> int:  # which stays as long as the function
+        yardstick.run_c(program, RULES_TABLES, steps, SEED)
+        return steps * RULES_TABLES
+
+    return play
 
 
 def pgx_game(name: str) -> Callable[[], Play]:
@@ -332,6 +364,10 @@ def all_peers() -> Iterator[Peer]:
     for game, module in PETTINGZOO_GAMES.items():
         yield Peer(f"PettingZoo {game}", WRAPPED, "pettingzoo", pettingzoo_game(module, "env"))
 
+    name = f"pisti-env, {plural(RULES_TABLES, 'table')}"
+    yield Peer(name, RULES, "pisti-env", lambda: play_rules(RULES_TABLES, 1))
+    yield Peer(f"plain C, {plural(RULES_TABLES, 'table')}", RULES, "cc", start_c)
+
     for tables, threads in itertools.product(BATCH_TABLES, range(1, THREADS + 1)):
         if threads <= tables:
             name = f"pisti-env, {plural(tables, 'table')}, {plural(threads, 'thread')}"
@@ -339,6 +375,10 @@ def all_peers() -> Iterator[Peer]:
             yield Peer(name, BATCH, "pisti-env", start)
     for game in ("tic_tac_toe", "leduc_holdem", "sparrow_mahjong"):
         yield Peer(f"Pgx {game}, {PGX_TABLES:,} tables", BATCH, "pgx", pgx_game(game))
+
+    name = f"pisti-env, {plural(LEARNER_TABLES, 'table')} against counting"
+    yield Peer(name, LEARNER, "pisti-env", play_learners)
+    yield Peer("pisti-env, 1 table against counting", LEARNER, "pisti-env", play_single)
 
     name = f"pisti-env's trainer, {plural(THREADS, 'thread')}"
     yield Peer(name, TRAINING, "pisti-env", start_trainer)
@@ -411,6 +451,11 @@ def references(results: Sequence[Result]) -> dict[str, float]:
 
 
 # Telling.
+
+
+def version(package: str) -> str:
+    """Return the version of an installed package, or of the C compiler."""
+    return yardstick.compiler_version() if package == "cc" else package_version(package)
 
 
 OTHER_PACKAGES = ("gymnasium", "jax", "numba", "numpy", "stable-baselines3", "torch")

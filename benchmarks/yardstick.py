@@ -62,6 +62,15 @@ def compiler() -> str | None:
     return shutil.which(os.environ.get("CC") or "cc")
 
 
+def compiler_version() -> str:
+    """Return what the C compiler says that it is; "none" if there is none."""
+    c_compiler = compiler()
+    if c_compiler is None:
+        return "none"
+    done = subprocess.run([c_compiler, "--version"], capture_output=True, text=True, check=False)
+    return next(iter(done.stdout.splitlines()), "unknown")
+
+
 def build(folder: Path) -> Path:
     """Compile the C program into a folder; raise `CannotRunError` if that cannot be done."""
     program, c_compiler = folder / "yardstick", compiler()

@@ -114,7 +114,8 @@ def play_rules(num_tables: int, threads: int) -> Play:
     shares = np.array_split(np.arange(num_tables), threads)
     all_tables = [RandomTables(len(share), share[0], SEED) for share in shares]
     pool = ThreadPoolExecutor(threads)
-    steps = max(1, PLAYS_AT_ONCE // num_tables)
+    deal = Rules().num_plays
+    steps = max(deal, PLAYS_AT_ONCE // num_tables // deal * deal)
 
     def play() -> int:
         list(pool.map(lambda tables: tables.play(steps), all_tables))
