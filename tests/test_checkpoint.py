@@ -509,3 +509,18 @@ def test_playing_needs_no_torch(path):
         check=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
+
+
+SHIPPED = sorted(ROOT.glob("checkpoints/*.safetensors"))
+
+
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_a_shipped_policy_is_as_its_card_says(file):
+    """The card's figures are those of 10,000 decks; 300 can tell an untrained policy from it."""
+    card, checkpoint = file.with_suffix(".md").read_text(encoding="utf-8"), read_checkpoint(file)
+    assert checkpoint.rules.hash in card and checkpoint.metadata["revision"] in card
+    assert f"({file.stem}.svg)" in card and file.with_suffix(".svg").is_file()
+    for opponent in ("counting", "greedy", "random"):
+        assert f"| `{opponent}` | +" in card
+    result = arena.evaluate([str(file), "greedy"], deals=300, rules=checkpoint.rules).results[0]
+    assert result.low > 2
