@@ -410,8 +410,9 @@ def mask_rows(games, layouts, rows, masks):
     row = np.zeros(1, ROW)[0]
     for i in range(len(rows)):
         write_mask(games[rows[i]], layout, row)
+        mask = row.mask
         for action in range(layout.num_actions):
-            masks[i, action] = row.mask[action]
+            masks[i, action] = mask[action]
 
 
 @compiled
@@ -422,8 +423,7 @@ def encode_rows(games, table, layouts, rows, seats, observations, masks):
     row = np.zeros(1, ROW)[0]
     for i in range(len(rows)):
         game, me = games[rows[i]], seats[i]
-        for k in range(layout.numbers):
-            row.counts[k] = 0
+        row.counts[: layout.numbers] = 0
         write_hand(game, layout, me, row)
         write_table(game, layout, row)
         write_seen(game, rules, layout, me, row)
@@ -436,12 +436,14 @@ def encode_rows(games, table, layouts, rows, seats, observations, masks):
             write_history(game, rules, layout, me, row)
         if layout.stock != ABSENT:
             write_hidden(game, rules, layout, row)
+        counts, scales = row.counts, layout.scales
         for k in range(layout.numbers):
-            observations[i, k] = row.counts[k] * layout.scales[k]
+            observations[i, k] = counts[k] * scales[k]
         if len(masks) > 0:
             write_mask(game, layout, row)
+            mask = row.mask
             for action in range(layout.num_actions):
-                masks[i, action] = row.mask[action]
+                masks[i, action] = mask[action]
 
 
 @inlined
@@ -465,8 +467,7 @@ def side_of(seat, rules):
 @inlined
 def write_mask(game, layout, row):
     """The legal actions of the seat whose turn it is."""
-    for action in range(layout.num_actions):
-        row.mask[action] = 0
+    row.mask[: layout.num_actions] = 0
     if game.to_play != NOBODY:
         for held in range(game.hand_sizes[game.to_play]):
             row.mask[layout.action_of[game.hands[game.to_play, held]]] = 1
@@ -511,10 +512,11 @@ def copy_kinds(kinds, start, row):
 @inlined
 def write_faces(game, with_starter, first, stop, start, row):
     """Count cards by face: the plays from `first` to before `stop`, and perhaps the starter."""
+    counts, plays = row.counts, game.plays
     if with_starter:
-        row.counts[start + game.deck[STARTER]] += 1
+        counts[start + game.deck[STARTER]] += 1
     for k in range(first, stop):
-        row.counts[start + game.plays[k]] += 1
+        counts[start + plays[k]] += 1
 
 
 @inlined
@@ -629,10 +631,11 @@ def write_history(game, rules, layout, me, row):
     if rules.bottom_card_shown and game.bottom_card != NO_CARD:
         row.counts[layout.bottom_card_of_deal] = layout.action_of[game.bottom_card] + 1
     seat = relative(game.dealer + 1, me, rules.players)
+    counts, plays, action_of = row.counts, game.plays, layout.action_of
     for k in range(game.num_plays):
-        row.counts[layout.history_seats + k] = seat + 1
+        counts[layout.history_seats + k] = seat + 1
         seat = seat + 1 if seat + 1 < rules.players else 0
-        row.counts[layout.history_cards + k] = layout.action_of[game.plays[k]] + 1
+        counts[layout.history_cards + k] = action_of[plays[k]] + 1
 
 
 @inlined
@@ -644,9 +647,9 @@ def write_hidden(game, rules, layout, row):
             row.counts[start + layout.action_of[game.hands[seat, held]]] += 1
     for place in range(FACE_DOWN):
         row.counts[layout.starters + layout.action_of[game.deck[place]]] += 1
+    counts, deck, action_of = row.counts, game.deck, layout.action_of
     for place in range(game.stock_start, rules.deck_size):
-        at = layout.stock + place - NUM_STARTERS
-        row.counts[at] = layout.action_of[game.deck[place]] + 1
+        counts[layout.stock + place - NUM_STARTERS] = action_of[deck[place]] + 1
     hidden = game.starters_taker != NOBODY and not game.scored
     for side in range(rules.sides):
         points = game.public_points[side]

@@ -8,6 +8,8 @@ import pytest
 from pisti_env import bench, cli, pisti_v0
 from pisti_env.shuffle import draw_numbers
 
+pytestmark = pytest.mark.compiled  # what is measured is compiled
+
 
 @pytest.fixture
 def few_tables(monkeypatch):
@@ -63,7 +65,6 @@ def test_every_legal_action_is_drawn_as_often():
     assert abs(counts[[1, 4, 5]] - 10_000).max() < 5 * 82  # five standard deviations
 
 
-@pytest.mark.compiled
 def test_many_tables_at_once_are_far_quicker_than_one():
     starts = [lambda: bench.play_aec(pisti_v0.raw_env()), lambda: bench.play_batch(4096, 1)]
     one, many = bench.measure_all(starts, seconds=0.2, rounds=3)
