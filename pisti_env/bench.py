@@ -278,18 +278,15 @@ def picker(seed: int) -> Callable[[Sequence[int]], int]:
 @compiled
 def draw_legal(masks: np.ndarray, samplers: np.ndarray, actions: np.ndarray) -> None:
     """Set `actions` (n,) to a legal one of each row of `masks` (n, a) int8, each equally likely, by
-    the `samplers` (n,) uint64. Without a branch: which action it will be cannot be guessed."""
+    the `samplers` (n,) uint64. Without a branch: which actions are legal cannot be guessed."""
+    legal = np.zeros(masks.shape[1], np.int64)
     for i in range(len(masks)):
         samplers[i] = samplers[i] * _MULTIPLIER + _INCREMENT
-        num_legal = 0
+        count = 0
         for action in range(masks.shape[1]):
-            num_legal += masks[i, action]
-        left = np.int64((samplers[i] >> _S32) * np.uint64(num_legal) >> _S32)
-        drawn, passed = 0, 0
-        for action in range(masks.shape[1]):
-            passed += masks[i, action]
-            drawn += passed <= left
-        actions[i] = drawn
+            legal[count] = action
+            count += masks[i, action]
+        actions[i] = legal[np.int64((samplers[i] >> _S32) * np.uint64(count) >> _S32)]
 
 
 # Measuring.

@@ -119,7 +119,7 @@ class Settings:
     """What is learned: difference of points as they come, terminal, or win."""
     num_tables: int = 1024
     """Tables played at once, a whole deal each per update."""
-    minibatch_size: int = 1536
+    minibatch_size: int = 3072
     """Decisions in a step of the optimizer."""
     epochs: int = 2
     """How often an update learns from each decision."""
