@@ -104,7 +104,15 @@ from pisti_env.game import NOBODY
 from pisti_env.observation import encoder
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 from pisti_env.shuffle import check_seed, derive_seed, draw_numbers_at
-from pisti_env.tables import Tables, check_dealer, check_deck, check_scores, is_int, is_row
+from pisti_env.tables import (
+    Tables,
+    check_actions,
+    check_dealer,
+    check_deck,
+    check_scores,
+    is_int,
+    is_row,
+)
 from pisti_env.tables import warm_up as warm_up_tables
 from pisti_env.view import draw, hand_of, make_view, show
 
@@ -549,8 +557,10 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         Raises `ValueError` for actions of another form, and with `illegal="raise"`, before any card
         is played, for one that is not in its hand.
         """
+        if not self._started:
+            raise gymnasium.error.ResetNeeded("no deal has been dealt yet; call reset() first")
         core = self._core
-        actions = self._read_actions(actions)
+        actions = check_actions(actions, self.num_envs)
         rewards = np.zeros(self.num_envs)
         ended = np.zeros(self.num_envs, np.bool_)
         finals: list[tuple[np.ndarray, np.ndarray]] = []
@@ -577,21 +587,6 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         if finals:
             self._add_finals(infos, ended, finals)
         return observations, rewards, ended, np.zeros(self.num_envs, np.bool_), infos
-
-    def _read_actions(self, actions: Any) -> np.ndarray:
-        """Return actions as (n,) int64; raise `ValueError` if they have another form."""
-        if not self._started:
-            raise gymnasium.error.ResetNeeded("no deal has been dealt yet; call reset() first")
-        try:
-            actions = np.asarray(actions)
-        except ValueError:
-            raise ValueError(f"actions is {actions!r}; expected {self.num_envs} ints") from None
-        if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
-            raise ValueError(
-                f"actions has shape {actions.shape} and dtype {actions.dtype}; expected "
-                f"{self.num_envs} ints, one per table"
-            )
-        return actions.astype(np.int64, copy=False)
 
     def _observe(self) -> tuple[Any, dict[str, Any]]:
         """Return what the learner observes at all tables, in the form of its space, and infos."""

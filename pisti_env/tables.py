@@ -343,6 +343,21 @@ def check_scores(rules: Rules, scores: Any) -> np.ndarray:
     return totals
 
 
+def check_actions(actions: Any, num_tables: int) -> np.ndarray:
+    """Return actions, one per table, as (num_tables,) int64; raise `ValueError` for another form.
+    Whether they are legal is for `Tables.find_cards` to tell."""
+    try:
+        actions = np.asarray(actions)
+    except ValueError:
+        raise ValueError(f"actions is {actions!r}; expected {num_tables} ints") from None
+    if actions.shape != (num_tables,) or actions.dtype.kind not in "iu":
+        raise ValueError(
+            f"actions has shape {actions.shape} and dtype {actions.dtype}; expected "
+            f"{num_tables} ints, one per table"
+        )
+    return actions.astype(np.int64, copy=False)
+
+
 def is_row(value: Any) -> bool:
     """Return whether a value is a list, tuple or one-dimensional array: things in an order."""
     return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)

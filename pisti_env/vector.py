@@ -20,7 +20,7 @@ from pisti_env.cards import card_names
 from pisti_env.observation import encoder, state_encoder
 from pisti_env.rules import RulesLike, resolve_rules
 from pisti_env.shuffle import check_seed
-from pisti_env.tables import Tables, check_dealers, check_decks, is_int, warm_up
+from pisti_env.tables import Tables, check_actions, check_dealers, check_decks, is_int, warm_up
 from pisti_env.view import hand_of
 
 # Tables that are played together, one group after the other: what is read and written of them stays
@@ -118,16 +118,7 @@ class DealBatch:
 
         Raises `ValueError`, before any card is played, if an action is not in the hand to play.
         """
-        try:
-            actions = np.asarray(actions)
-        except ValueError:
-            raise ValueError(f"actions is {actions!r}; expected {self.num_envs} ints") from None
-        if actions.shape != (self.num_envs,) or actions.dtype.kind not in "iu":
-            raise ValueError(
-                f"actions has shape {actions.shape} and dtype {actions.dtype}; expected "
-                f"{self.num_envs} ints, one per table"
-            )
-        actions = actions.astype(np.int64, copy=False)
+        actions = check_actions(actions, self.num_envs)
         rewards = np.empty((self.num_envs, self.rules.sides), np.float32)
         ended = np.empty(self.num_envs, np.bool_)
 
