@@ -69,6 +69,7 @@ All of it is in `env.unwrapped`, and none of it is an observation but `observe_a
   included), `cards`, `pistis`, `jack_pistis`, `match_points`. `deals` lists the finished deals' scores.
 - `deck`, `dealer`: the current deal's, as `reset` takes them.
 - `state()`: the whole table as numbers, `describe("state")`.
+- `illegal_actions`: how many there were so far, in all episodes.
 - `position(seat)`: the view as one line of text, which `pisti_env.position.read_position` reads.
 
 `copy.deepcopy` and `pickle` give an environment that goes on identically, in mid-deal too.
@@ -186,6 +187,7 @@ class raw_env(AECEnv):
         self._mask = np.zeros((1, self._encoder.num_actions), np.int8)
         self._no_mask = np.zeros(self._encoder.num_actions, np.int8)
         self.deals: list[list[dict[str, int]]] = []
+        self.illegal_actions = 0  # so far, in all episodes
 
         self.possible_agents = list(self._seats)
         self.agents: list[str] = []
@@ -293,6 +295,7 @@ class raw_env(AECEnv):
                 self._action[0] = action
                 self._tables.find_cards(self._action, self._encoder.action_of_card)
             return
+        self.illegal_actions += 1
         names = self._encoder.action_names
         known = is_int(action) and 0 <= action < len(names)
         hand = hand_of(self._tables.games, self._seats[agent])
@@ -302,7 +305,11 @@ class raw_env(AECEnv):
         )
 
     def _deads_step_first(self) -> str:
-        """No agent is to act once an illegal action has ended the episode: no mask has a 1."""
+        """No agent is to act once an illegal action has ended the episode: no mask has a 1.
+
+        `TerminateIllegalWrapper` calls this, and only then.
+        """
+        self.illegal_actions += 1
         for info in self.infos.values():
             info["action_mask"] = np.zeros_like(info["action_mask"])
         return super()._deads_step_first()

@@ -78,7 +78,8 @@ observations and masks are of all.
 ### Beside the Gymnasium interface
 
 `env.unwrapped.action_masks()` returns the legal actions as bools; `env.unwrapped.seat` (of many
-tables, `seats`) is the learner's seat. `copy.deepcopy` and `pickle` give an environment that goes
+tables, `seats`) is the learner's seat; `env.unwrapped.illegal_actions` counts illegal actions, in
+all episodes so far. `copy.deepcopy` and `pickle` give an environment that goes
 on identically, in mid-episode too, if the agents can be copied.
 """
 
@@ -135,7 +136,8 @@ class LearnerTables:
 
     Attributes: `tables`; `all_rows` (n,); `encoder`, of the learner's observations; `seats` (n,)
     int64, the learner's; `gained` (n,) float64, what its side has gained less the others' mean,
-    that it has not been paid for yet; `space`, of one table's observations.
+    that it has not been paid for yet; `illegal_actions`, how many it tried so far; `space`, of one
+    table's observations.
     """
 
     def __init__(
@@ -169,6 +171,7 @@ class LearnerTables:
         self._sides = np.zeros(num_tables, np.int64)  # the learner's
         self._who = np.full((num_tables, rules.players), _LEARNER)  # numbers of agents, by seat
         self._draws = np.zeros(num_tables, np.uint64)  # seeds of what is drawn beside the decks
+        self.illegal_actions = 0
         random = np.frombuffer(secrets.token_bytes(16 * num_tables), np.uint64)
         self.tables.reseed_each(self.all_rows, random[:num_tables])
         self._draws[:] = random[num_tables:]
@@ -251,6 +254,7 @@ class LearnerTables:
         legal = (inside == actions) & (masks[self.all_rows, inside] != 0)
         rows = np.flatnonzero(legal)
         self.tables.find_cards(actions[rows], action_of_card, rows)
+        self.illegal_actions += len(actions) - len(rows)
         return np.flatnonzero(~legal)
 
     def refusal(self, row: int, action: int, what: str) -> ValueError:
@@ -433,6 +437,11 @@ class PistiEnv(gymnasium.Env[Any, Any]):
         return (masks[0] != 0) & (not self._over)
 
     @property
+    def illegal_actions(self) -> int:
+        """How many illegal actions there were so far, in all episodes."""
+        return self._core.illegal_actions
+
+    @property
     def seat(self) -> int:
         """The learner's seat."""
         self._check_started()
@@ -613,6 +622,11 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             "_action_mask": ended.copy(),
         }
         infos["_final_info"] = ended.copy()
+
+    @property
+    def illegal_actions(self) -> int:
+        """How many illegal actions there were so far, at all tables and in all episodes."""
+        return self._core.illegal_actions
 
     @property
     def seats(self) -> np.ndarray:

@@ -24,6 +24,7 @@ from pisti_env.agents.checkpoint import (
     Checkpoint,
     check_fit,
     layout_of,
+    make_checkpoint,
     read_checkpoint,
     write_checkpoint,
     write_file,
@@ -529,3 +530,54 @@ def test_a_shipped_policy_is_strong(file):
     """Its card has what 10,000 decks gave; 300 can tell that from nothing learned."""
     evaluation = arena.evaluate([str(file), "greedy"], read_checkpoint(file).rules, deals=300)
     assert evaluation.results[0].low > 2
+
+
+# Made of any network's layers.
+
+
+def layers_of(sizes):
+    generator = np.random.default_rng(0)
+    return [
+        (generator.normal(size=(outputs, inputs)), generator.normal(size=outputs))
+        for inputs, outputs in itertools.pairwise(sizes)
+    ]
+
+
+def test_a_network_of_any_library_becomes_a_file_that_plays(tmp_path):
+    inputs = layout_of("kinds", Rules())[-1][2]
+    layers = layers_of((inputs, 8, 4, 15))
+    made = make_checkpoint(layers, training={"library": "any"}, seed=3)
+    write_checkpoint(tmp_path / "made.safetensors", made)
+    read = read_checkpoint(tmp_path / "made.safetensors")
+    assert (read.sizes, read.rules, read.value) == ((inputs, 8, 4, 15), Rules(), None)
+    assert read.metadata["training"] == {"library": "any"}
+    rows = np.random.default_rng(1).random((5, inputs), np.float32)
+    hidden = rows.astype(np.float64)
+    for weight, bias in layers[:-1]:
+        hidden = np.maximum(hidden @ weight.T + bias, 0)
+    np.testing.assert_allclose(
+        PolicyAgent(read).logits(rows), hidden @ layers[-1][0].T + layers[-1][1], rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [((3, 15), "sizes are"), ((None, 8, 52), "sizes are"), ((), "dimensions")],
+)
+def test_layers_that_do_not_fit_are_refused(sizes, said):
+    inputs = layout_of("kinds", Rules())[-1][2]
+    with pytest.raises(ValueError, match=said):
+        make_checkpoint(layers_of([size or inputs for size in sizes]))
+
+
+def test_layers_that_do_not_fit_each_other_or_are_not_finite_are_refused():
+    inputs = layout_of("kinds", Rules())[-1][2]
+    first, last = layers_of((inputs, 8, 15))
+    with pytest.raises(ValueError, match=r"layers\.1\.weight has shape"):
+        make_checkpoint([first, (last[0].T, last[1])])
+    with pytest.raises(ValueError, match="finite"):
+        make_checkpoint([first, (last[0] * np.inf, last[1])])
+    with pytest.raises(ValueError, match=r"value\.weight has shape"):
+        make_checkpoint([first, last], value=(np.zeros((2, 8)), np.zeros(1)))
+    with pytest.raises(ValueError, match="dimensions"):
+        make_checkpoint([first, (last[0], 1.0)])

@@ -452,6 +452,23 @@ def test_truncations_mean_an_illegal_action():
     env = pisti_v0.env(target=51)
     env.reset(seed=0)
     assert not any(step[4] for step in play_episode(env, random.Random(0)))
+    assert env.unwrapped.illegal_actions == 0
+
+
+@pytest.mark.filterwarnings("ignore:.*Illegal move")
+def test_illegal_actions_are_counted_in_every_episode():
+    env, bare = pisti_v0.env(), pisti_v0.raw_env()
+    for count in (1, 2):
+        env.reset(seed=count)
+        env.step(another_card(env.unwrapped))
+        for _ in env.agent_iter():
+            env.step(None)
+        assert env.unwrapped.illegal_actions == count
+        bare.reset(seed=count)
+        with pytest.raises(ValueError, match="not in its hand"):
+            bare.step(another_card(bare))
+        bare.step(pick(mask_of(bare), random.Random(0)))
+        assert bare.illegal_actions == count
 
 
 # Rewards and matches.

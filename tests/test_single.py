@@ -478,6 +478,7 @@ def test_an_illegal_action_ends_the_episode(wrong, rewards):
     assert (reward, over, truncated) == (-most / 2, True, False)
     assert shown.tobytes() == observation.tobytes() and not info["action_mask"].any()
     assert not env.action_masks().any()
+    assert env.illegal_actions == 1
     with pytest.raises(gymnasium.error.ResetNeeded, match="reset"):
         env.step(0)
     # The next episode is as if the first had been played to its end.
@@ -529,6 +530,7 @@ def test_illegal_actions_at_some_tables():
     assert (infos["action_mask"].sum(axis=1) > 0).all()
     assert [obs is not None for obs in infos["final_obs"]] == ended.tolist()
     assert (other.seats[~ended] == seats[~ended]).all()
+    assert (envs.illegal_actions, other.illegal_actions) == (2, 2)
 
 
 # Some tables restart.

@@ -44,6 +44,7 @@ from pisti_env.agents.checkpoint import (
     MAX_FILE_BYTES,
     Checkpoint,
     layout_of,
+    make_checkpoint,
     pack,
     read_checkpoint,
     write_checkpoint,
@@ -604,30 +605,22 @@ def checkpoint_of(
     def array(tensor: Tensor) -> np.ndarray:
         return tensor.detach().cpu().numpy().copy()
 
-    weights = [array(layer.weight) for layer in network.layers()]
-    biases = [array(layer.bias) for layer in network.layers()]
-    value = weights[-1][-1:], biases[-1][-1:]
-    weights[-1], biases[-1] = weights[-1][:-1], biases[-1][:-1]
+    *layers, head = [(array(layer.weight), array(layer.bias)) for layer in network.layers()]
+    weight, bias = head  # the actions' logits and, last, the value
     training = dataclasses.asdict(settings)
     training |= {name: status[name] for name in ("update", "plays", "seconds")}
     # Folders are the machine's, not the policy's.
     del training["run"], training["resume"]
     training["pool_baselines"] = [Path(name).name for name in settings.pool_baselines]
-    return Checkpoint(
-        rules=rules,
-        observation=settings.observation,
-        layout=layout_of(settings.observation, rules),
-        sizes=(weights[0].shape[1], *(len(bias) for bias in biases)),
-        activation="relu",
-        weights=weights,
-        biases=biases,
-        value=value,
-        metadata={
-            "training": training,
-            "seed": settings.seed,
-            "revision": status["revision"],
-            "strength": status["strength"],
-        },
+    return make_checkpoint(
+        [*layers, (weight[:-1], bias[:-1])],
+        rules,
+        settings.observation,
+        training,
+        settings.seed,
+        status["revision"],
+        status["strength"],
+        value=(weight[-1:], bias[-1:]),
     )
 
 

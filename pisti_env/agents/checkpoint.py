@@ -13,7 +13,7 @@ import dataclasses
 import itertools
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from pisti_env.observation import ENCODINGS, describe
-from pisti_env.rules import Rules
+from pisti_env.observation import ENCODINGS, check_encoding, describe
+from pisti_env.rules import Rules, RulesLike, resolve_rules
 
 # Raised when a field is added or changes its meaning, or when a piece of an observation does.
 FORMAT_VERSION = 1
@@ -273,7 +273,64 @@ def check_fit(
     return note
 
 
-# Writing.
+# Making and writing.
+
+
+def make_checkpoint(
+    layers: Sequence[tuple[Any, Any]],
+    rules: RulesLike = "standard",
+    observation: str = "kinds",
+    training: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    revision: str | None = None,
+    strength: Mapping[str, Any] | None = None,
+    value: tuple[Any, Any] | None = None,
+) -> Checkpoint:
+    """Return a policy made of a network's `layers`, whatever trained it: `write_checkpoint` makes
+    a file of it, `PolicyAgent` a player.
+
+    `layers` are pairs of weight (out, in) and bias (out,), arrays that NumPy takes; between them is
+    ReLU, and the last gives a logit for each action. `value`: weight (1, in) and bias (1,) on top
+    of the last hidden layer, if there is one. `training`, `seed`, `revision` and `strength` go into
+    the file as they are, for readers. Arrays are copied, as float32.
+
+    Raises `ValueError` for unknown rules or encodings, and for layers that do not fit them or each
+    other or have numbers that are not finite.
+    """
+    rules, observation = resolve_rules(rules), check_encoding(observation)
+    pairs = [*layers] if value is None else [*layers, value]
+    arrays = [(np.array(weight, np.float32), np.array(bias, np.float32)) for weight, bias in pairs]
+    dimensions = [(weight.ndim, bias.ndim) for weight, bias in arrays]
+    if not layers or any(pair != (2, 1) for pair in dimensions):
+        raise ValueError(
+            f"layers have dimensions {dimensions}; expected (2, 1), a weight and a bias, for each"
+        )
+    sizes = [arrays[0][0].shape[1], *(len(bias) for _, bias in arrays[: len(layers)])]
+    layout = layout_of(observation, rules)
+    _check_network({"sizes": sizes, "activation": "relu"}, layout[-1][2], observation)
+    shapes = list(_tensor_shapes(tuple(sizes)).items())
+    named = [array for pair in arrays for array in pair]
+    for array, (name, shape) in zip(named, shapes, strict=False):
+        if list(array.shape) != shape:
+            raise ValueError(f"{name} has shape {list(array.shape)}; expected {shape}")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} has numbers that are not finite")
+    return Checkpoint(
+        rules=rules,
+        observation=observation,
+        layout=layout,
+        sizes=tuple(sizes),
+        activation="relu",
+        weights=[weight for weight, _ in arrays[: len(layers)]],
+        biases=[bias for _, bias in arrays[: len(layers)]],
+        value=None if value is None else arrays[-1],
+        metadata={
+            "training": dict(training or {}),
+            "seed": seed,
+            "revision": revision,
+            "strength": None if strength is None else dict(strength),
+        },
+    )
 
 
 def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> None:
