@@ -19,7 +19,7 @@ pytest.importorskip("tyro")
 
 from safetensors.numpy import load_file  # noqa: E402
 
-from pisti_env import Rules  # noqa: E402
+from pisti_env import Rules, pisti_v0  # noqa: E402
 from pisti_env.agents.checkpoint import read_checkpoint  # noqa: E402
 from pisti_env.agents.policy import PolicyAgent  # noqa: E402
 from pisti_env.arena import evaluate  # noqa: E402
@@ -227,6 +227,53 @@ def test_one_decision_can_be_learned_from():
     assert all(torch.isfinite(parameter).all() for parameter in network.parameters())
 
 
+# A critic that sees all cards.
+
+
+@pytest.mark.parametrize("observation", ["kinds", "full"])
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_the_critic_is_shown_what_was_hidden(players, observation):
+    rules, rng = Rules(players=players), np.random.default_rng(players)
+    env = pisti_v0.raw_env(rules=rules, observation=observation)
+    env.reset(seed=players)
+    size = env.action_space("player_0").n
+    hands, seats = [], []  # of all seats, before each play; who plays
+    while env.view(None).to_play is not None:
+        seats.append(env.view(None).to_play)
+        hands.append([env.observe(agent)["observation"][:size] for agent in env.possible_agents])
+        env.step(rng.choice(env.infos[env.agent_selection]["action_mask"].nonzero()[0]))
+    hands, packet = np.array(hands), players * rules.hand_size
+    expected = []
+    for play, seat in enumerate(seats):
+        order = (seat + np.arange(players)) % players
+        dealt = hands[packet * (play // packet + 1) :: packet, order]  # in packets to come
+        pieces = [hands[play, order[1:]], *dealt[:1], dealt[1:].sum(0)]
+        if len(dealt) == 0:
+            pieces.insert(1, np.zeros((players, size)))
+        expected.append(np.concatenate(pieces).ravel())
+    own = torch.tensor(hands[np.arange(len(seats)), seats])[:, None]
+    hidden = selfplay.hidden_cards_of(own, players, rules.hand_size)[:, 0]
+    np.testing.assert_allclose(hidden, expected, atol=1e-6)
+
+
+def test_the_critic_gives_the_values_and_nothing_to_the_policy(tmp_path):
+    rules, settings = Rules(players=3), dataclasses.replace(TINY, all_seeing_critic=True)
+    learner = selfplay.make_learner(settings, rules)
+    network, buffers = learner.network, learner.buffers
+    d = collect(network, learner.batch, buffers, settings, 1, generator())
+    with torch.no_grad():
+        seen = torch.cat([d["observations"], d["hidden_cards"]], 1)
+        assert torch.allclose(network.critic(seen)[1], d["values"], atol=1e-6)
+        assert not torch.allclose(network(d["observations"])[1], d["values"], atol=1e-2)
+    before = [parameter.clone() for parameter in network.critic.parameters()]
+    learn(network, torch.optim.Adam(network.parameters()), d, settings, 0.01, generator())
+    changed = [(a != b).any() for a, b in zip(before, network.critic.parameters(), strict=True)]
+    assert all(changed)
+    run_for(dataclasses.replace(settings, rules="players=3"), tmp_path / "run", updates=1)
+    checkpoint = read_checkpoint(tmp_path / "run" / "policy.safetensors")
+    assert checkpoint.sizes == (len(d["observations"][0]), 16, 15)
+
+
 # Masks.
 
 
@@ -389,6 +436,8 @@ POOL = {"pool_share": 0.5, "pool_size": 2, "snapshot_every": 2}
         {"rules": ONE_ROUND, "steps": 8 * 6 * 6},  # nothing to learn from in the first update
         POOL,
         {**POOL, "rules": "players=4,target=40"},
+        {"all_seeing_critic": True, "rules": "players=3"},
+        {"all_seeing_critic": True, "rules": "players=3,target=40"},
     ],
 )
 def test_stopped_and_resumed_equals_not_stopped(tmp_path, changes):

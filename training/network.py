@@ -13,15 +13,22 @@ ILLEGAL = -1e9
 
 
 class Network(nn.Module):
-    """Hidden layers with ReLU, then one layer that gives a logit per action and, last, a value."""
+    """Hidden layers with ReLU, then one layer that gives a logit per action and, last, a value.
 
-    def __init__(self, num_inputs: int, num_actions: int, hidden: tuple[int, ...]):
+    With `critic_inputs` there is a critic too, a network of its own that is shown something else
+    and gives a value and no logits. Only training uses it.
+    """
+
+    def __init__(
+        self, num_inputs: int, num_actions: int, hidden: tuple[int, ...], critic_inputs: int = 0
+    ):
         super().__init__()
         sizes = (num_inputs, *hidden)
         self.hidden = nn.ModuleList(
             nn.Linear(inputs, outputs) for inputs, outputs in itertools.pairwise(sizes)
         )
         self.head = nn.Linear(sizes[-1], num_actions + 1)
+        self.critic = Network(critic_inputs, 0, hidden) if critic_inputs else None
 
     def initialise(self, generator: torch.Generator) -> None:
         """Draw the weights: orthogonal; the policy's near 0, so that at first it plays anything."""
@@ -31,9 +38,11 @@ class Network(nn.Module):
         policy, value = self.head.weight.data[:-1], self.head.weight.data[-1:]
         nn.init.orthogonal_(policy, 0.01, generator)
         nn.init.orthogonal_(value, 1.0, generator)
+        if self.critic is not None:
+            self.critic.initialise(generator)
 
     def layers(self) -> list[nn.Linear]:
-        """Return every layer, the head last."""
+        """Return every layer but the critic's, the head last."""
         return [*(layer for layer in self.hidden if isinstance(layer, nn.Linear)), self.head]
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:

@@ -11,7 +11,9 @@ a run that was interrupted and resumed is the run that was not.
 """
 
 # PPO: Schulman et al., "Proximal Policy Optimization Algorithms" (2017). Advantages: Schulman et
-# al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation" (2015).
+# al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation" (2015). A critic
+# that sees more than the policy: Pinto et al., "Asymmetric Actor Critic for Image-Based Robot
+# Learning" (2017).
 
 import contextlib
 import csv
@@ -122,6 +124,9 @@ class Settings:
     """Tables played at once, a whole deal each per update."""
     minibatch_size: int = 3072
     """Decisions in a step of the optimizer."""
+    all_seeing_critic: bool = False
+    """Whether a network of its own, which sees all cards, estimates the values that a play's
+    advantage is taken from. Only in training: the policy that is saved sees what a seat sees."""
     epochs: int = 2
     """How often an update learns from each decision."""
     hidden: tuple[int, ...] = (256, 256)
@@ -235,7 +240,7 @@ class Buffers:
     all.
     """
 
-    def __init__(self, batch: DealBatch, device: torch.device):
+    def __init__(self, batch: DealBatch, device: torch.device, all_seeing_critic: bool = False):
         rules = batch.rules
         tables, inputs = batch.observations.shape
         self.players = rules.players
@@ -250,6 +255,9 @@ class Buffers:
             "values": torch.zeros(shape, device=device),
             "own_play": torch.zeros(shape, dtype=torch.bool, device=device),
         }
+        if all_seeing_critic:
+            numbers = (3 * rules.players - 1) * actions
+            self.plays["hidden_cards"] = torch.zeros((*shape, numbers), device=device)
         self.carried_rewards: Tensor | None = None
         self.carried_goes_on: Tensor | None = None
 
@@ -362,6 +370,41 @@ def play_deal(
     return torch.stack(rewards).to(device), torch.stack(sides).to(device), goes_on.to(device)
 
 
+def hidden_cards_of(hands: Tensor, players: int, hand_size: int) -> Tensor:
+    """Return what a seat could not see at each play of a deal, (plays, n, (3 * players - 1) * a).
+
+    Takes the hand (plays, n, a) of who played, before each play. Every other seat's hand comes
+    first, then what each seat is dealt in the next packet, and then in all later ones: always in
+    the order of the seats, from the one that plays. None of it depends on the play.
+    """
+    packets = hands.view(-1, players * hand_size, *hands.shape[1:])
+    plays = packets.shape[1]
+    # Nobody draws before a packet is over, so who plays next holds now what it holds then.
+    padded = torch.cat([packets, torch.zeros_like(packets[:, : players - 1])], 1)
+    pieces = [padded[:, ahead : ahead + plays] for ahead in range(1, players)]
+    dealt = packets[:, :players]
+    in_next = torch.cat([dealt[1:], torch.zeros_like(dealt[:1])])
+    in_later = dealt.flip(0).cumsum(0).flip(0) - dealt - in_next
+    for cards in (in_next, in_later):
+        pieces += [
+            cards.roll(-ahead, 1).repeat(1, hand_size, *([1] * (cards.dim() - 2)))
+            for ahead in range(players)
+        ]
+    return torch.cat(pieces, -1).flatten(0, 1)
+
+
+@torch.inference_mode()
+def look_back(critic: Network, buffers: Buffers, rules: Rules) -> None:
+    """Show the critic all cards of a deal that has been played, and put its values in the buffers
+    in place of those of the policy's own network."""
+    plays = {name: buffer[buffers.carried :] for name, buffer in buffers.plays.items()}
+    observations, hidden_cards = plays["observations"], plays["hidden_cards"]
+    hands = observations[..., : plays["masks"].shape[-1]]  # every encoding begins with the hand
+    hidden_cards.copy_(hidden_cards_of(hands, rules.players, rules.hand_size))
+    for play, values in enumerate(plays["values"]):
+        values.copy_(critic(torch.cat([observations[play], hidden_cards[play]], 1))[1])
+
+
 # Advantages.
 
 
@@ -435,6 +478,8 @@ def collect(
     elif buffers.carried_rewards is not None:
         buffers.carry()
     rewards, sides, goes_on = play_deal(network, batch, buffers, generator, opponents)
+    if network.critic is not None:
+        look_back(network.critic, buffers, batch.rules)
     rewards, rewards_before = seat_rewards(rewards * settings.reward_scale, sides)
     values = buffers.plays["values"].view(-1, players, batch.num_envs)
     if matches:
@@ -495,6 +540,9 @@ def learn(
             ratio = log_ratio.exp()
             policy_loss = policy_loss_of(ratio, b["advantages"], settings.clip)
             value_loss = 0.5 * (values - b["returns"]).square().mean()
+            if network.critic is not None:
+                seen = torch.cat([b["observations"], b["hidden_cards"]], 1)
+                value_loss += 0.5 * (network.critic(seen)[1] - b["returns"]).square().mean()
             entropy = entropy_of(log_probs).mean()
             loss = policy_loss - entropy_coef * entropy + settings.value_coef * value_loss
             optimizer.zero_grad()
@@ -541,11 +589,14 @@ def make_learner(settings: Settings, rules: Rules) -> Learner:
         batch = DealBatch(
             settings.num_tables, rules, settings.observation, settings.rewards, seed=decks
         )
-        network = Network(batch.observations.shape[1], batch.action_masks.shape[1], settings.hidden)
+        buffers = Buffers(batch, torch.device(settings.device), settings.all_seeing_critic)
+        inputs, actions = batch.observations.shape[1], batch.action_masks.shape[1]
+        hidden_cards = buffers.plays.get("hidden_cards")
+        critic_inputs = 0 if hidden_cards is None else inputs + hidden_cards.shape[-1]
+        network = Network(inputs, actions, settings.hidden, critic_inputs)
         network.initialise(generator)
         network.to(settings.device)
         optimizer = torch.optim.Adam(network.parameters(), eps=1e-5, fused=True)
-        buffers = Buffers(batch, torch.device(settings.device))
     except (ValueError, MemoryError, OverflowError, RuntimeError) as error:
         reason = first_line(error)
         raise ValueError(f"{settings.num_tables} tables cannot be set up: {reason}") from None
