@@ -1,0 +1,158 @@
+"""What the scripts for other libraries have in common: a budget, a run's folder, the last word.
+
+Each script trains with its library alone, and ends with a policy that `pisti evaluate` plays with
+nothing else installed.
+"""
+
+import dataclasses
+import datetime
+import importlib.metadata
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pisti_env.agents.checkpoint import Checkpoint, make_checkpoint, write_checkpoint, write_file
+from pisti_env.arena import evaluate
+from pisti_env.rules import parse_rules
+
+POLICY, RESULT, SETTINGS = "policy.safetensors", "result.json", "settings.json"
+REPORT_SECONDS = 10.0
+ENCODING = "kinds"
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What every script's run is made of."""
+
+    rules: str = "standard"
+    """The rules to learn: a preset and fields, as in istanbul,players=4."""
+    minutes: float = 5.0
+    """Budget in minutes; of a resumed run, in all."""
+    steps: int | None = None
+    """Budget in the learner's decisions, if that is used up first."""
+    seed: int = 0
+    """Decides what is drawn."""
+    threads: int = 2
+    """Threads of the network."""
+    run: Path | None = None
+    """Folder of the run, which must not exist yet; default: runs/ and the time."""
+    deals: int = 10_000
+    """Decks that the policy is measured on in the end, each in all seatings."""
+
+
+class Budget:
+    """The time and the steps that a run has, and how much of them is used up."""
+
+    def __init__(self, settings: Settings, seconds: float = 0.0):
+        self._minutes, self._steps = settings.minutes, settings.steps
+        self._begun = time.monotonic() - seconds
+        self._told = seconds
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the run has taken, those before it was resumed included."""
+        return time.monotonic() - self._begun
+
+    def used(self, steps: int) -> float:
+        """Return the share that is used up after `steps`, 0 to 1."""
+        share = self.seconds / (60 * self._minutes)
+        return min(1.0, max(share, steps / self._steps if self._steps else 0.0))
+
+    def tell(self, steps: int, text: str) -> None:
+        """Print a line on how far the run is, if the last one is a while ago."""
+        seconds = self.seconds
+        if seconds - self._told < REPORT_SECONDS:
+            return
+        self._told = seconds
+        left = seconds / max(self.used(steps), 1e-9) - seconds
+        clock, left_clock = (str(datetime.timedelta(seconds=round(s))) for s in (seconds, left))
+        speed = f"{steps:,} steps  {steps / seconds:,.0f} steps/s"
+        print(f"{clock}  {speed}  {text}  {left_clock} left", flush=True)
+
+
+def open_run(name: str, settings: Settings) -> Path:
+    """Make the folder of a new run, with its settings; return it. Raises `ValueError` if it exists
+    or the settings are wrong, and leaves nothing then."""
+    parse_rules(settings.rules)
+    if settings.minutes <= 0:
+        raise ValueError(f"minutes is {settings.minutes}; expected a number above 0")
+    folder = settings.run or Path("runs") / f"{name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
+    if folder.exists():
+        raise ValueError(f"run {folder} exists; name another")
+    torch.set_num_threads(settings.threads)
+    folder.mkdir(parents=True)
+    write_file(folder / SETTINGS, json.dumps(without_folders(settings), indent=2).encode())
+    return folder
+
+
+def without_folders(settings: Settings) -> dict[str, Any]:
+    """Return settings as data, but for folders, which are the machine's."""
+    data = dataclasses.asdict(settings)
+    return {name: None if isinstance(v, Path) else v for name, v in data.items()}
+
+
+def versions(packages: Iterable[str]) -> dict[str, str]:
+    """Return the versions of packages, by name."""
+    return {name: importlib.metadata.version(name) for name in packages}
+
+
+def policy_of(
+    layers: Iterable[torch.nn.Module], settings: Settings, training: dict[str, Any] | None = None
+) -> Checkpoint:
+    """Return the policy whose linear layers are those among `layers`, with ReLU between them.
+    `training` is what else to note in the file."""
+    arrays = [
+        (layer.weight.detach().cpu().numpy(), layer.bias.detach().cpu().numpy())
+        for layer in layers
+        if isinstance(layer, torch.nn.Linear)
+    ]
+    noted = without_folders(settings) | (training or {})
+    return make_checkpoint(arrays, parse_rules(settings.rules), ENCODING, noted, settings.seed)
+
+
+def write_result(
+    folder: Path,
+    packages: Iterable[str],
+    steps: int,
+    seconds: float,
+    illegal_actions: int,
+    results: Iterable[dict[str, Any]] = (),
+) -> None:
+    """Write a run's figures."""
+    figures = {
+        "versions": versions(packages),
+        "steps": steps,
+        "seconds": seconds,
+        "steps_per_second": steps / seconds,
+        "illegal_actions": illegal_actions,
+        "results": list(results),
+    }
+    write_file(folder / RESULT, json.dumps(figures, indent=2).encode())
+
+
+def finish(
+    folder: Path,
+    policy: Checkpoint,
+    packages: Iterable[str],
+    steps: int,
+    seconds: float,
+    illegal_actions: int,
+    deals: int,
+) -> None:
+    """Write a run's policy, measure it against the weaker baselines, and tell."""
+    packages, path = tuple(packages), folder / POLICY
+    write_checkpoint(path, policy)
+    write_result(folder, packages, steps, seconds, illegal_actions)
+    results = []
+    for opponent in ("random", "greedy"):
+        names = ["policy", opponent]
+        evaluation = evaluate([path, opponent], policy.rules, deals, names=names, progress=True)
+        print(evaluation, flush=True)
+        results.append(evaluation.to_dict())
+    write_result(folder, packages, steps, seconds, illegal_actions, results)
+    speed = f"{steps:,} steps, {steps / seconds:,.0f} steps/s"
+    print(f"{path}: {speed}, {illegal_actions} illegal actions")

@@ -1,0 +1,264 @@
+"""Learn to play with Stable-Baselines3: MaskablePPO for one seat, agents for the others.
+
+At first the opponents are baselines; then snapshots of the policy's own past join them.
+
+    python -m training.sb3_maskable_ppo --minutes 5 --run runs/sb3
+    python -m training.sb3_maskable_ppo --resume runs/sb3 --minutes 10
+
+The run's folder gets `policy.safetensors`, which `pisti evaluate` plays without Stable-Baselines3;
+`model.zip`, which is Stable-Baselines3's own and only for `--resume` (it holds pickled Python: take
+it from nobody); and `result.json`.
+"""
+
+import dataclasses
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import tyro
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecEnv
+
+from pisti_env.agents import load
+from pisti_env.agents.checkpoint import Checkpoint, write_checkpoint
+from pisti_env.rules import parse_rules
+from pisti_env.single import PistiVectorEnv
+from training import common
+
+PACKAGES = ("stable-baselines3", "sb3-contrib", "torch", "gymnasium")
+MODEL, SNAPSHOTS = "model.zip", "snapshots"
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(common.Settings):
+    """What a run is made of."""
+
+    resume: Path | None = None
+    """Folder of a run to go on with, under its own settings but for minutes, steps and deals."""
+    num_envs: int = 512
+    """Tables played at once. An update follows when the learner has played a deal at each."""
+    batch_size: int = 1536
+    """Decisions in a step of the optimizer."""
+    epochs: int = 2
+    """How often an update learns from each decision."""
+    hidden: tuple[int, ...] = (256, 256)
+    """Sizes of the hidden layers, of the policy and of the value each."""
+    learning_rate: float = 1e-3
+    """Adam's learning rate at the start; it falls to a hundredth."""
+    entropy_coef: float = 0.02
+    """Weight of the entropy in the loss at the start; it falls to a tenth."""
+    gae_lambda: float = 0.8
+    """How far advantages look ahead before they trust the value."""
+    reward_scale: float = 0.1
+    """What points are multiplied by."""
+    baselines: tuple[str, ...] = ("greedy", "counting")
+    """Who plays the other seats at first."""
+    snapshot_minutes: float = 0.5
+    """How often a snapshot joins the opponents."""
+    pool_size: int = 8
+    """Snapshots that are kept; the newest stay."""
+
+
+class PistiVecEnv(VecEnv):
+    """`PistiVectorEnv` in Stable-Baselines3's form, which does not take Gymnasium's own."""
+
+    def __init__(self, envs: PistiVectorEnv, reward_scale: float = 1.0):
+        self.envs = envs  # first: VecEnv asks for attributes at once
+        super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
+        self.reward_scale = reward_scale
+        self._masks = np.ones((envs.num_envs, envs.single_action_space.n), np.bool_)
+        self._actions = np.zeros(envs.num_envs, np.int64)
+
+    def reset(self) -> np.ndarray:
+        """Begin an episode at every table; `seed` tells which."""
+        observations, infos = self.envs.reset(seed=self._seeds)
+        self._reset_seeds()
+        self._masks = infos["action_mask"] != 0
+        return observations
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Note the actions (n,)."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Play; return observations (n, d), rewards (n,), dones (n,) and infos."""
+        observations, rewards, ended, _, given = self.envs.step(self._actions)
+        self._masks = given["action_mask"] != 0
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for table in np.flatnonzero(ended):
+            infos[table]["terminal_observation"] = given["final_obs"][table]
+        return observations, (rewards * self.reward_scale).astype(np.float32), ended, infos
+
+    def env_method(self, name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        """Answer MaskablePPO's question for `action_masks`; there are no other methods."""
+        if name != "action_masks":
+            raise AttributeError(f"a table has no method {name!r}; expected 'action_masks'")
+        return list(self._masks)
+
+    def has_attr(self, name: str) -> bool:
+        """Return whether `env_method` knows the name."""
+        return name == "action_masks"
+
+    def get_attr(self, name: str, indices: Any = None) -> list[Any]:
+        """Return an attribute of the vector environment, once for each table asked for."""
+        return [getattr(self.envs, name)] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, name: str, value: Any, indices: Any = None) -> None:
+        """Tables have nothing that can be set."""
+        raise AttributeError(f"{name!r} cannot be set; make another environment")
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """Return that no table is in a wrapper."""
+        return [False] * len(list(self._get_indices(indices)))
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+# The policy.
+
+
+def make_model(envs: PistiVecEnv, settings: Settings) -> MaskablePPO:
+    """Return MaskablePPO at the start of a run: ReLU, and nothing shared with the value."""
+    rules = envs.envs.rules
+    return MaskablePPO(
+        "MlpPolicy",
+        envs,
+        learning_rate=settings.learning_rate,
+        n_steps=rules.num_plays // rules.players,
+        batch_size=settings.batch_size,
+        n_epochs=settings.epochs,
+        gamma=1.0,
+        gae_lambda=settings.gae_lambda,
+        ent_coef=settings.entropy_coef,
+        policy_kwargs={
+            "activation_fn": torch.nn.ReLU,
+            "net_arch": {"pi": list(settings.hidden), "vf": list(settings.hidden)},
+        },
+        seed=settings.seed,
+        device="cpu",
+    )
+
+
+def policy_of(model: MaskablePPO, settings: Settings) -> Checkpoint:
+    """Return the policy as it is now, as `pisti_env` plays it."""
+    layers = [*model.policy.mlp_extractor.policy_net, model.policy.action_net]
+    baselines = [Path(name).name for name in settings.baselines]
+    return common.policy_of(
+        layers, settings, {"library_steps": model.num_timesteps, "baselines": baselines}
+    )
+
+
+# Training.
+
+
+class Watch(BaseCallback):
+    """Anneals, tells how far training is, and stops it at the share `until` of the budget."""
+
+    def __init__(self, budget: common.Budget, settings: Settings):
+        super().__init__()
+        self.budget, self.settings, self.until = budget, settings, 1.0
+
+    def _on_rollout_start(self) -> None:
+        left = 1 - self.budget.used(self.num_timesteps)
+        rate = self.settings.learning_rate * (0.01 + 0.99 * left)
+        self.model.lr_schedule = lambda _: rate
+        self.model.ent_coef = self.settings.entropy_coef * (0.1 + 0.9 * left)
+        entropy = -self.logger.name_to_value.get("train/entropy_loss", float("nan"))
+        self.budget.tell(self.num_timesteps, f"entropy {entropy:.2f}")
+
+    def _on_step(self) -> bool:
+        return self.budget.used(self.num_timesteps) < self.until
+
+
+class Trainer:
+    """A run: the model, its opponents, its budget and its folder."""
+
+    def __init__(self, settings: Settings, folder: Path):
+        self.settings, self.folder, self.rules = settings, folder, parse_rules(settings.rules)
+        self.baselines = [load(name, self.rules) for name in settings.baselines]
+        self.illegal_actions, seconds = 0, 0.0
+        self.envs = self.make_envs()
+        if settings.resume is None:
+            self.model = make_model(self.envs, settings)
+        else:
+            self.model = MaskablePPO.load(folder / MODEL, self.envs, device="cpu")
+            figures = json.loads((folder / common.RESULT).read_text(encoding="utf-8"))
+            self.illegal_actions, seconds = figures["illegal_actions"], figures["seconds"]
+        self.budget = common.Budget(settings, seconds)
+
+    def make_envs(self) -> PistiVecEnv:
+        """Return new tables, with the baselines and the newest snapshots as opponents, each as
+        likely."""
+        snapshots = sorted((self.folder / SNAPSHOTS).glob("*.safetensors"))
+        newest = snapshots[-self.settings.pool_size :]
+        pool = [*self.baselines, *(load(path, self.rules, sample=True) for path in newest)]
+        envs = PistiVectorEnv(self.settings.num_envs, pool, rules=self.rules)
+        return PistiVecEnv(envs, self.settings.reward_scale)
+
+    def train(self) -> None:
+        """Learn until the budget is used up; after every part of it, save and renew the pool."""
+        watch = Watch(self.budget, self.settings)
+        part = self.settings.snapshot_minutes / self.settings.minutes
+        while self.budget.used(self.model.num_timesteps) < 1:
+            watch.until = min(1.0, self.budget.used(self.model.num_timesteps) + part)
+            self.envs.seed(self.settings.seed + self.model.num_timesteps)
+            self.model.learn(10**9, watch, log_interval=None, reset_num_timesteps=False)
+            self.illegal_actions += self.envs.envs.illegal_actions
+            self.save()
+            self.envs = self.make_envs()
+            self.model.set_env(self.envs)
+
+    def save(self) -> None:
+        """Write a snapshot of the policy, and what to go on from."""
+        steps = self.model.num_timesteps
+        (self.folder / SNAPSHOTS).mkdir(exist_ok=True)
+        path = self.folder / SNAPSHOTS / f"{steps:012}.safetensors"
+        write_checkpoint(path, policy_of(self.model, self.settings))
+        self.model.save(self.folder / "new.zip")
+        os.replace(self.folder / "new.zip", self.folder / MODEL)
+        common.write_result(self.folder, PACKAGES, steps, self.budget.seconds, self.illegal_actions)
+
+
+def read_settings(given: Settings) -> Settings:
+    """Return the settings of the run that is to go on."""
+    assert given.resume is not None
+    known = json.loads((given.resume / common.SETTINGS).read_text(encoding="utf-8"))
+    known = {name: tuple(v) if isinstance(v, list) else v for name, v in known.items()}
+    known |= {name: getattr(given, name) for name in ("minutes", "steps", "deals", "resume")}
+    return Settings(**known)
+
+
+def main() -> None:
+    """Train as the command line says."""
+    settings = tyro.cli(Settings, prog="python -m training.sb3_maskable_ppo", description=__doc__)
+    try:
+        if settings.resume is None:
+            folder = common.open_run("sb3", settings)
+        else:
+            settings, folder = read_settings(settings), settings.resume
+            torch.set_num_threads(settings.threads)
+        trainer = Trainer(settings, folder)
+        trainer.train()
+        common.finish(
+            folder,
+            policy_of(trainer.model, settings),
+            PACKAGES,
+            trainer.model.num_timesteps,
+            trainer.budget.seconds,
+            trainer.illegal_actions,
+            settings.deals,
+        )
+    except (OSError, ValueError) as error:
+        sys.exit(f"training.sb3_maskable_ppo: {error}")
+    except KeyboardInterrupt:
+        sys.exit(f"stopped; python -m training.sb3_maskable_ppo --resume {folder} goes on")
+
+
+if __name__ == "__main__":
+    main()
