@@ -1,0 +1,130 @@
+"""Learn to play with AgileRL: PPO for one seat, baselines for the others.
+
+    python -m training.agilerl_ppo --minutes 5 --run runs/agilerl
+
+The tables are one batch, Gymnasium's `make_vec("Pisti-v0", …)`, with the masks in the infos, where
+AgileRL looks for them. The run's folder gets `policy.safetensors`, which `pisti evaluate` plays
+without AgileRL, and `result.json`.
+"""
+
+import dataclasses
+import sys
+
+import gymnasium
+import numpy as np
+import torch
+import tyro
+from agilerl.algorithms import PPO
+from agilerl.rollouts.on_policy import collect_rollouts
+from gymnasium.vector import VectorEnv
+from gymnasium.wrappers.vector import TransformReward
+
+import pisti_env  # noqa: F401, registers Pisti-v0
+from pisti_env.rules import parse_rules
+from training import common
+
+PACKAGES = ("agilerl", "torch", "gymnasium")
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(common.Settings):
+    """What a run is made of."""
+
+    opponents: tuple[str, ...] = ("greedy", "counting")
+    """Who plays the other seats, one of them drawn for each deal."""
+    num_envs: int = 256
+    """Tables played at once. An update follows when the learner has played a deal at each."""
+    batch_size: int = 1024
+    """Decisions in a step of the optimizer."""
+    epochs: int = 2
+    """How often an update learns from each decision."""
+    hidden: tuple[int, int, int] = (256, 256, 64)
+    """Sizes of the hidden layers; AgileRL calls the first two encoder, the third head."""
+    learning_rate: float = 5e-4
+    """Adam's learning rate."""
+    entropy_coef: float = 0.01
+    """Weight of the entropy in the loss."""
+    gae_lambda: float = 0.8
+    """How far advantages look ahead before they trust the value."""
+    reward_scale: float = 0.1
+    """What points are multiplied by."""
+
+
+def make_envs(settings: Settings) -> VectorEnv:
+    """Return the tables, as one batch."""
+    envs = gymnasium.make_vec(
+        "Pisti-v0",
+        num_envs=settings.num_envs,
+        opponent=list(settings.opponents),
+        rules=parse_rules(settings.rules),
+    )
+    return TransformReward(envs, lambda rewards: rewards * settings.reward_scale)
+
+
+def make_agent(envs: VectorEnv, settings: Settings) -> PPO:
+    """Return PPO with a plain network, which the project's checkpoints can hold: ReLU after every
+    hidden layer, and neither layer norms nor a share in the critic's layers."""
+    rules = parse_rules(settings.rules)
+    first, second, third = settings.hidden
+    plain = {"activation": "ReLU", "layer_norm": False}
+    return PPO(
+        envs.single_observation_space,
+        envs.single_action_space,
+        net_config={
+            "latent_dim": second,
+            "max_latent_dim": second,
+            "encoder_config": {**plain, "hidden_size": [first], "output_activation": "ReLU"},
+            "head_config": {**plain, "hidden_size": [third]},
+        },
+        batch_size=settings.batch_size,
+        lr=settings.learning_rate,
+        learn_step=settings.num_envs * rules.num_plays // rules.players,
+        gamma=1.0,
+        gae_lambda=settings.gae_lambda,
+        ent_coef=settings.entropy_coef,
+        update_epochs=settings.epochs,
+        share_encoders=False,
+        num_envs=settings.num_envs,
+    )
+
+
+def train(settings: Settings, envs: VectorEnv) -> tuple[PPO, int, float]:
+    """Learn until the budget is used up; return the agent, its decisions and its seconds."""
+    agent = make_agent(envs, settings)
+    budget, steps = common.Budget(settings), 0
+    observations, infos = envs.reset(seed=settings.seed)
+    done = scores = np.zeros(settings.num_envs)
+    while budget.used(steps) < 1:
+        finished, observations, done, scores, infos = collect_rollouts(
+            agent,
+            envs,
+            last_obs=observations,
+            last_done=done,
+            last_scores=scores,
+            last_info=infos,
+        )
+        steps += agent.learn_step
+        agent.learn()
+        points = np.mean(finished) / settings.reward_scale
+        budget.tell(steps, f"{points:+.2f} points a deal over its opponents")
+    return agent, steps, budget.seconds
+
+
+def main() -> None:
+    """Train as the command line says."""
+    settings = tyro.cli(Settings, prog="python -m training.agilerl_ppo", description=__doc__)
+    try:
+        folder = common.open_run("agilerl", settings)
+        np.random.seed(settings.seed)  # noqa: NPY002, AgileRL draws from it
+        torch.manual_seed(settings.seed)
+        envs = make_envs(settings)
+        agent, steps, seconds = train(settings, envs)
+        policy = common.policy_of(agent.actor.modules(), settings)
+        illegal = envs.unwrapped.illegal_actions
+        common.finish(folder, policy, PACKAGES, steps, seconds, illegal, settings.deals)
+    except (OSError, ValueError) as error:
+        sys.exit(f"training.agilerl_ppo: {error}")
+
+
+if __name__ == "__main__":
+    main()
