@@ -38,6 +38,7 @@ class DealBatch:
     - `seats` (n,) int8: which seat that is;
     - `deal_ended` (n,) bool: the last step ended the table's deal;
     - `final_scores` (n, sides) int64: the points of that deal, valid where `deal_ended`.
+    - `illegal_actions`: how many steps were refused for one.
 
     `rules` (and single fields of them), `observation` and `rewards` are as in `pisti_v0`. `seed`
     decides the decks; without one they are unpredictable. `threads` share the tables; a table plays
@@ -68,6 +69,7 @@ class DealBatch:
         self.seats = np.zeros(num_envs, np.int8)
         self.deal_ended = np.zeros(num_envs, np.bool_)
         self.final_scores = np.zeros((num_envs, self.rules.sides), np.int64)
+        self.illegal_actions = 0
         self._tables = Tables(self.rules, num_envs, rewards=rewards)
         shares = np.array_split(np.arange(num_envs), min(threads, num_envs))
         self._groups = [np.array_split(share, -(-len(share) // GROUP)) for share in shares]
@@ -243,6 +245,7 @@ class DealBatch:
 
     def _refuse(self, table: int, action: int) -> None:
         """Raise for an illegal action."""
+        self.illegal_actions += 1
         seat = int(self.seats[table])
         hand = hand_of(self._tables.games[table : table + 1], seat)
         names = self._encoder.action_names
