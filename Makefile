@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/set-up
 PEERS := .venv-peers
+LIBRARIES := .venv-libraries .venv-rllib .venv-agilerl
 
 # One known release, installed before the rest so that nothing else picks another. A torch that is
 # already in .venv (for a GPU, say) is left alone.
@@ -21,7 +22,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-interpreted test-bounds test-lowest bench bench-yardstick bench-peers \
+.PHONY: help setup train test test-interpreted test-bounds test-lowest test-libraries bench bench-yardstick bench-peers \
 	lint format clean
 
 help:
@@ -31,6 +32,7 @@ help:
 	@echo 'make test-interpreted  the same rules as plain Python, without what needs compiled speed'
 	@echo 'make test-bounds       compiled with bounds checks'
 	@echo 'make test-lowest       with the lowest allowed versions of what the library itself needs'
+	@echo 'make test-libraries    with the other libraries, installed into $(LIBRARIES) (4 GB)'
 	@echo 'make bench             plays a second on this machine'
 	@echo 'make bench-yardstick   the engine against plain C; needs a C compiler'
 	@echo 'make bench-peers       the library next to others, installed into $(PEERS) (2 GB)'
@@ -73,6 +75,23 @@ test-lowest:
 	.venv-lowest/bin/python -m pip freeze | grep -iE '^(numpy|numba|gymnasium|pettingzoo|safetensors|tqdm)='
 	.venv-lowest/bin/python -m pytest -n $(WORKERS) --maxprocesses 4 -m 'not learning'
 
+# RLlib and AgileRL each want older releases of what the others want newer.
+.venv-libraries/set-up: EXTRAS := openspiel,sb3,supersuit,tianshou,torchrl
+.venv-rllib/set-up: EXTRAS := rllib
+.venv-agilerl/set-up: EXTRAS := agilerl
+$(LIBRARIES:=/set-up): pyproject.toml
+	@test -n '$(PYTHON)' || { echo 'Python 3.11 or newer is needed: make PYTHON=/path/to/python' >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet '$(TORCH)'
+	$(@D)/bin/python -m pip install --quiet --editable '.[$(EXTRAS),test]'
+	@touch $@
+
+test-libraries: $(LIBRARIES:=/set-up)
+	.venv-libraries/bin/python -m pytest -n $(WORKERS) --maxprocesses 4 $(addprefix \
+		tests/libraries/test_,openspiel.py sb3_maskable_ppo.py supersuit.py tianshou_dqn.py torchrl_ppo.py)
+	.venv-rllib/bin/python -m pytest tests/libraries/test_rllib_ppo.py tests/libraries/test_ray.py
+	.venv-agilerl/bin/python -m pytest -n $(WORKERS) --maxprocesses 4 tests/libraries/test_agilerl_ppo.py
+
 bench: $(SETUP)
 	$(BIN)/pisti bench
 
@@ -101,5 +120,5 @@ format: $(SETUP)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .venv-lowest $(PEERS) build dist .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-lowest $(LIBRARIES) $(PEERS) build dist .pytest_cache .ruff_cache .mypy_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,6 +9,7 @@ without AgileRL, and `result.json`.
 
 import dataclasses
 import sys
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -16,7 +17,6 @@ import torch
 import tyro
 from agilerl.algorithms import PPO
 from agilerl.rollouts.on_policy import collect_rollouts
-from gymnasium.vector import VectorEnv
 from gymnasium.wrappers.vector import TransformReward
 
 import pisti_env  # noqa: F401, registers Pisti-v0
@@ -50,7 +50,7 @@ class Settings(common.Settings):
     """What points are multiplied by."""
 
 
-def make_envs(settings: Settings) -> VectorEnv:
+def make_envs(settings: Settings) -> Any:
     """Return the tables, as one batch."""
     envs = gymnasium.make_vec(
         "Pisti-v0",
@@ -61,7 +61,7 @@ def make_envs(settings: Settings) -> VectorEnv:
     return TransformReward(envs, lambda rewards: rewards * settings.reward_scale)
 
 
-def make_agent(envs: VectorEnv, settings: Settings) -> PPO:
+def make_agent(envs: Any, settings: Settings) -> PPO:
     """Return PPO with a plain network, which the project's checkpoints can hold: ReLU after every
     hidden layer, and neither layer norms nor a share in the critic's layers."""
     rules = parse_rules(settings.rules)
@@ -88,7 +88,7 @@ def make_agent(envs: VectorEnv, settings: Settings) -> PPO:
     )
 
 
-def train(settings: Settings, envs: VectorEnv) -> tuple[PPO, int, float]:
+def train(settings: Settings, envs: Any) -> tuple[PPO, int, float]:
     """Learn until the budget is used up; return the agent, its decisions and its seconds."""
     agent = make_agent(envs, settings)
     budget, steps = common.Budget(settings), 0

@@ -71,7 +71,7 @@ class PistiVecEnv(VecEnv):
         self.envs = envs  # first: VecEnv asks for attributes at once
         super().__init__(envs.num_envs, envs.single_observation_space, envs.single_action_space)
         self.reward_scale = reward_scale
-        self._masks = np.ones((envs.num_envs, envs.single_action_space.n), np.bool_)
+        self._masks = np.zeros((envs.num_envs, 0), np.bool_)
         self._actions = np.zeros(envs.num_envs, np.int64)
 
     def reset(self) -> np.ndarray:
@@ -241,7 +241,8 @@ def main() -> None:
         if settings.resume is None:
             folder = common.open_run("sb3", settings)
         else:
-            settings, folder = read_settings(settings), settings.resume
+            folder = settings.resume
+            settings = read_settings(settings)
             torch.set_num_threads(settings.threads)
         trainer = Trainer(settings, folder)
         trainer.train()

@@ -83,7 +83,7 @@ class TianshouNames(gymnasium.Wrapper[Any, Any, Any, Any]):
         return {"obs": observation["observation"], "mask": observation["action_mask"] != 0}
 
 
-def make_envs(settings: Settings) -> list[TianshouNames]:
+def make_envs(settings: Settings) -> list[Any]:
     """Return the environments."""
     rules = parse_rules(settings.rules)
     return [
@@ -101,7 +101,7 @@ def make_envs(settings: Settings) -> list[TianshouNames]:
     ]
 
 
-def make_algorithm(env: TianshouNames, settings: Settings) -> DQN[Any]:
+def make_algorithm(env: Any, settings: Settings) -> DQN[Any]:
     """Return double DQN with a plain network, which the project's checkpoints can hold."""
     net = Net(
         state_shape=env.observation_space["observation"].shape,
@@ -120,7 +120,7 @@ def make_algorithm(env: TianshouNames, settings: Settings) -> DQN[Any]:
     )
 
 
-def train(settings: Settings, envs: list[TianshouNames]) -> tuple[DQN[Any], int, float]:
+def train(settings: Settings, envs: list[Any]) -> tuple[DQN[Any], int, float]:
     """Learn until the budget is used up; return the algorithm, its decisions and its seconds."""
     algorithm = make_algorithm(envs[0], settings)
     vector = DummyVectorEnv([lambda env=env: env for env in envs])

@@ -155,8 +155,9 @@ def make_networks(env: PistiTables, settings: Settings) -> tuple[ProbabilisticAc
 def minibatches(plays: TensorDict, settings: Settings) -> Iterator[TensorDict]:
     """Yield the decisions in shuffled minibatches, once an epoch."""
     for _ in range(settings.epochs):
-        for rows in torch.randperm(len(plays)).split(settings.batch_size):
-            yield plays[rows]
+        order = torch.randperm(len(plays))
+        for start in range(0, len(plays), settings.batch_size):
+            yield plays[order[start : start + settings.batch_size]]
 
 
 def train(settings: Settings, env: PistiTables) -> tuple[ProbabilisticActor, int, float]:
