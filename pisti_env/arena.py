@@ -148,6 +148,7 @@ def evaluate(
     match: bool = True,
     strict: bool = False,
     progress: bool = False,
+    play: Callable[..., np.ndarray] | None = None,
 ) -> Evaluation:
     """Play `deals` decks, each in all seatings, and compare the agents.
 
@@ -158,7 +159,8 @@ def evaluate(
     call them. With a target the deals are first deals of a match. `match=False` leaves out the
     chances to win a match, whose deals are drawn again and again from those played, to the rules'
     target or 151. An agent that was made for other rules, but can play these, is noted; `strict`
-    refuses it. `progress` shows a bar on stderr if it takes over two seconds.
+    refuses it. `progress` shows a bar on stderr if it takes over two seconds. `play` is what plays
+    the decks, in place of `play_decks`: `cluster.playing_on_ray` gives one.
 
     Raises `ValueError` for what is wrong: rules, agents, deals, seed, or an agent's illegal card.
     """
@@ -195,7 +197,7 @@ def evaluate(
     ) as bar:
         for lineup in lineups:
             entrants = [players[agent] for agent in lineup]
-            points = play_decks(entrants, rules, decks, dealers, seed, on_play=bar.update)
+            points = (play or play_decks)(entrants, rules, decks, dealers, seed, on_play=bar.update)
             results += compare(points, lineup, names, rules, seed, match)
     return Evaluation(
         agents=names,

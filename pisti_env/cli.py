@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import contextlib
 import dataclasses
 import inspect
 import io
@@ -18,6 +19,7 @@ from pisti_env import __version__, arena, bench
 from pisti_env.agents import load, shipped_checkpoints
 from pisti_env.agents.baselines import BASELINES
 from pisti_env.agents.checkpoint import write_file
+from pisti_env.cluster import playing_on_ray
 from pisti_env.observation import ENCODINGS, describe
 from pisti_env.rules import PRESETS, Rules, parse_rules, rules_text
 
@@ -73,6 +75,14 @@ def make_parser() -> Parser:
     )
     command.add_argument(
         "--strict", action="store_true", help="refuse a policy that was trained under other rules"
+    )
+    command.add_argument(
+        "--ray",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="play on a Ray cluster: the one at HOST:PORT; without ADDRESS that of RAY_ADDRESS, or "
+        "all cores of this machine",
     )
     command.add_argument("--json", type=Path, metavar="FILE", help="write the results there too")
     command.set_defaults(run=evaluate)
@@ -136,7 +146,11 @@ def evaluate(options: argparse.Namespace) -> None:
     if rules is None:
         policies = [name for name in options.agents if name not in BASELINES]
         rules = load(policies[0]).rules if policies else Rules()
-    with warnings.catch_warnings():
+    with contextlib.ExitStack() as stack:
+        play = None
+        if options.ray is not None:
+            play = stack.enter_context(playing_on_ray(options.ray or None))
+        stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore", UserWarning)  # they are in `evaluation.notes` too
         evaluation = arena.evaluate(
             options.agents,
@@ -146,6 +160,7 @@ def evaluate(options: argparse.Namespace) -> None:
             sample=options.sample or None,
             strict=options.strict,
             progress=True,
+            play=play,
         )
     for note in evaluation.notes:
         print(f"warning: {note}", file=sys.stderr)

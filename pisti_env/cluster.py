@@ -1,0 +1,77 @@
+"""Decks spread over a Ray cluster, for `arena.evaluate` on more than one machine.
+
+```python
+from pisti_env.arena import evaluate
+from pisti_env.cluster import playing_on_ray
+
+with playing_on_ray("10.0.0.1:6379") as play:
+    print(evaluate(["pisti-2p", "counting"], deals=1_000_000, play=play))
+```
+
+Agents travel to the nodes with the tasks, so the nodes need this package, and no files. Decks are
+played in the same blocks as in one process, so the result is the same, number for number, if the
+machines are of one kind.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pisti_env.agents import Agent
+from pisti_env.arena import BLOCK, play_decks
+from pisti_env.rules import Rules
+
+SHARD = 4 * BLOCK  # decks of a task
+
+
+@contextlib.contextmanager
+def playing_on_ray(address: str | None = None) -> Iterator[Callable[..., np.ndarray]]:
+    """Join the Ray cluster at `address`, HOST:PORT or "auto"; give what `evaluate` takes as `play`,
+    and leave again.
+
+    None: the cluster that the environment variable RAY_ADDRESS names, or without it a Ray on this
+    machine alone, started for the occasion. Raises `ValueError` if Ray is not installed, and
+    `ConnectionError` if there is no such cluster.
+    """
+    try:
+        import ray
+    except ImportError:
+        raise ValueError(
+            'Ray is asked for, but not installed; pip install "pisti-env[rllib]" installs it'
+        ) from None
+    alone = address is None and not os.environ.get("RAY_ADDRESS")
+    own = {"_node_ip_address": "127.0.0.1", "include_dashboard": False} if alone else {}
+    ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
+
+    def play(
+        entrants: Sequence[Agent],
+        rules: Rules,
+        decks: np.ndarray,
+        dealers: np.ndarray,
+        seed: int,
+        on_play: Callable[[int], Any],
+    ) -> np.ndarray:
+        """Do as `arena.play_decks` does."""
+        shared = ray.put(list(entrants))
+        play_shard = ray.remote(play_decks)
+        firsts = {}
+        for first in range(0, len(decks), SHARD):
+            shard = slice(first, first + SHARD)
+            task = play_shard.remote(shared, rules, decks[shard], dealers[shard], seed, first)
+            firsts[task] = first
+        points = np.empty((len(decks), rules.sides, rules.sides), np.int64)
+        left = list(firsts)
+        while left:
+            done, left = ray.wait(left)
+            first, played = firsts[done[0]], ray.get(done[0])
+            points[first : first + len(played)] = played
+            on_play(len(played) * rules.sides * rules.num_plays)
+        return points
+
+    try:
+        yield play
+    finally:
+        ray.shutdown()

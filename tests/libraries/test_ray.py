@@ -1,0 +1,41 @@
+"""`pisti evaluate --ray`: the same figures as in one process."""
+
+import json
+
+import pytest
+import ray
+
+from pisti_env import cli, cluster
+
+
+@pytest.fixture(autouse=True)
+def _small_shards(monkeypatch):
+    monkeypatch.setattr(cluster, "SHARD", 500)  # several, of few decks
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("RAY_worker_niceness", "0")  # or a busy machine takes minutes
+    yield
+    assert not ray.is_initialized()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["pisti-2p", "counting", "random", "--deals", "1700"],
+        ["pisti-4p", "greedy", "--deals", "600", "--sample"],
+        ["counting", "greedy", "random", "--rules", "players=3", "--deals", "1001"],
+    ],
+    ids=" ".join,
+)
+def test_a_cluster_finds_what_one_process_finds(arguments, tmp_path, capsys):
+    one, many = tmp_path / "one.json", tmp_path / "many.json"
+    cli.main(["evaluate", *arguments, "--json", str(one)])
+    printed = capsys.readouterr().out.replace("one.json", "many.json")
+    cli.main(["evaluate", *arguments, "--ray", "--json", str(many)])
+    assert json.loads(one.read_text()) == json.loads(many.read_text())
+    assert capsys.readouterr().out == printed
+
+
+def test_a_cluster_that_is_not_there_is_one_line(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["evaluate", "random", "greedy", "--deals", "10", "--ray", "127.0.0.1:1"])
+    assert "127.0.0.1:1" in capsys.readouterr().err

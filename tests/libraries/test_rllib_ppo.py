@@ -1,0 +1,144 @@
+"""RLlib: what its environment tells, what it learns, a league, and a node that is lost."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import ray
+import torch
+from ray.cluster_utils import Cluster
+from ray.rllib.core.columns import Columns
+
+from pisti_env import Rules
+from pisti_env.agents.policy import PolicyAgent
+from training import common
+from training import rllib_ppo as script
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("rules", ["standard", "players=3", "players=4"])
+def test_every_seat_hears_all_that_its_side_earns(rules):
+    env = script.PistiMultiAgent({"rules": rules, "reward_scale": 0.5})
+    rng = np.random.default_rng(1)
+    observations, _ = env.reset(seed=2)
+    total, over = dict.fromkeys(env.possible_agents, 0.0), False
+    while not over:
+        [(agent, shown)] = observations.items()
+        assert env.observation_spaces[agent].contains(shown)
+        action = rng.choice(np.flatnonzero(shown["action_mask"]))
+        observations, rewards, terminations, truncations, _ = env.step({agent: action})
+        over = terminations["__all__"]
+        assert set(observations) == set(rewards) and not truncations["__all__"]
+        for one, reward in rewards.items():
+            total[one] += reward
+    assert set(observations) == set(env.possible_agents)
+    score = [side["points"] for side in env.table.score()]
+    for seat, agent in enumerate(env.possible_agents):
+        side = seat % len(score)
+        margin = score[side] - np.mean(np.delete(score, side))
+        assert total[agent] == pytest.approx(margin / 2)
+    assert env.table.illegal_actions == 0
+
+
+def test_illegal_actions_have_no_probability_and_the_export_is_the_network():
+    config = {"rules": "standard", "reward_scale": 1.0}
+    env = script.PistiMultiAgent(config)
+    module = script.MaskedPolicy(
+        observation_space=env.observation_spaces["player_0"],
+        action_space=env.action_spaces["player_0"],
+        model_config={"hidden": (16, 8)},
+    )
+    [shown] = env.reset(seed=0)[0].values()
+    waiting = {**shown, "action_mask": np.zeros_like(shown["action_mask"])}
+    batch = {
+        name: torch.from_numpy(np.stack([shown[name], waiting[name]]))
+        for name in ("observation", "action_mask")
+    }
+    with torch.no_grad():
+        masked = module._forward({Columns.OBS: batch})[Columns.ACTION_DIST_INPUTS]
+        logits = module.policy_net(batch["observation"])[0].numpy()
+    probabilities = masked.softmax(1)
+    assert torch.isfinite(probabilities).all()
+    assert (probabilities[0][shown["action_mask"] == 0] == 0).all()
+    policy = PolicyAgent(common.policy_of(module.policy_net, script.Settings()))
+    assert policy.rules == Rules()
+    assert np.allclose(policy.logits(shown["observation"][np.newaxis])[0], logits, atol=1e-5)
+
+
+def test_a_league_seats_former_selves_in_every_second_episode():
+    class Episode:
+        def __init__(self, number):
+            self.id_ = str(number)
+
+    counts = {"alone": 0, "together": 0}
+    seen = set()
+    for number in range(400):
+        seats = [
+            script.seat_policy(f"player_{seat}", Episode(number), players=3, league=2)
+            for seat in range(3)
+        ]
+        past = [name for name in seats if name != "main"]
+        assert len(past) in (0, 2) and len(set(past)) <= 1
+        seen |= set(past)
+        counts["alone" if past else "together"] += 1
+    assert seen == {"past_0", "past_1"} and min(counts.values()) > 150
+
+
+def run(*arguments, **options):
+    """Run the script as a user does."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}
+    environment["RAY_worker_niceness"] = "0"  # or a busy machine takes minutes
+    command = [sys.executable, "-m", "training.rllib_ppo", *map(str, arguments)]
+    return subprocess.Popen(
+        command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, **options
+    )
+
+
+def test_a_minute_beats_random_without_an_illegal_action(tmp_path):
+    folder = tmp_path / "run"
+    one_runner = ["--num-env-runners", 0, "--deals", 1000]
+    process = run("--minutes", 0.8, "--run", folder, *one_runner, "--threads", 1, "--league", 2)
+    printed, _ = process.communicate(timeout=400)
+    assert process.returncode == 0, printed
+    result = json.loads((folder / "result.json").read_text())
+    assert result["illegal_actions"] == 0 and result["steps"] > 1000
+    assert result["results"][0]["results"][0]["low"] > 0
+    assert "0 illegal actions" in printed
+    # It goes on from RLlib's own checkpoint.
+    process = run("--resume", folder, "--minutes", 0.9, *one_runner)
+    printed, _ = process.communicate(timeout=400)
+    assert process.returncode == 0, printed
+    assert json.loads((folder / "result.json").read_text())["steps"] > result["steps"]
+
+
+def test_training_goes_on_when_a_node_is_lost(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("RAY_worker_niceness", "0")
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    try:
+        second = cluster.add_node(num_cpus=1)
+        folder = tmp_path / "run"
+        process = run(
+            *("--address", cluster.address, "--num-env-runners", 2, "--minutes", 1.2),
+            *("--run", folder, "--threads", 1, "--deals", 100),
+        )
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if "2 env runners" in line:
+                cluster.remove_node(second, allow_graceful=False)
+                break
+        lines += process.stdout.readlines()
+        assert process.wait(timeout=400) == 0, "".join(lines)
+        assert any("1 env runners" in line for line in lines), "".join(lines)
+        result = json.loads((folder / "result.json").read_text())
+        assert result["illegal_actions"] == 0 and result["steps"] > 0
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
