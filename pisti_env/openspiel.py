@@ -1,0 +1,513 @@
+"""Pişti as a game of OpenSpiel: CFR, exploitability, IS-MCTS, NFSP and the like. Needs the extra
+`openspiel`; importing this module registers the game.
+
+```python
+import pyspiel
+import pisti_env.openspiel
+
+game = pyspiel.load_game("python_pisti", {"rules": "players=3,hand_size=2"})
+game = pyspiel.load_game("python_pisti(rules=loose+players:3+hand_size:2)")  # in a name: + and :
+```
+
+One deal, since OpenSpiel knows no matches: rules with a target are refused. Player i sits in seat
+i; player 0 leads, so the last one deals. Returns are what the environment pays in all: the points
+of the player's side, less the mean of the other sides'. Actions are the 15 kinds of cards, of
+plays and of chance alike. Information states are the encoding `"kinds_history"`, observations
+`"kinds"`; `observation.describe` says what is in them, and the observers have their pieces by name.
+
+Chance is explicit, and draws a card only when somebody gets to see it: a hand when its packet is
+dealt, the face-down starters when they are captured, what nobody has seen before the last play.
+That is exact, since cards that nobody has seen are in any order equally likely. A hand is drawn from
+its lowest kind to its highest, since the order in it means nothing. Where only one outcome is left
+there is no chance node. So the tree has no more deals in it than players can tell apart.
+
+Suits do not matter, and the cards of a kind are drawn in order of suit. It follows that a card which
+everyone knows to be in a hand (`bottom_card_shown`, a `starter_jack` in the stock) is played before
+another one of its kind.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from math import comb
+from typing import Any
+
+import numpy as np
+import pyspiel
+
+from pisti_env import game as engine
+from pisti_env.cards import JACK, KIND_NAMES, KIND_OF_CARD, NO_CARD, NUM_KINDS
+from pisti_env.game import FACE_DOWN, NOBODY, STARTER
+from pisti_env.observation import Encoder, encoder
+from pisti_env.rules import NUM_STARTERS, Rules, parse_rules, rules_text
+from pisti_env.tables import Tables, pay_at_the_end, warm_up
+
+Outcomes = tuple[tuple[int, float], ...]
+
+_ONE = np.zeros(1, np.int64)  # the rows of the only table
+_OVER = np.ones(1, np.bool_)
+# Cards to kinds, as bytes; and kinds to letters, for the strings of information states.
+_KINDS = bytes(KIND_OF_CARD.tolist()).ljust(256, b"\xff")
+_LETTERS = b"A23456789TJQKcd".ljust(256, b"?")
+
+GAME_TYPE = pyspiel.GameType(
+    short_name="python_pisti",
+    long_name="Pişti",
+    dynamics=pyspiel.GameType.Dynamics.SEQUENTIAL,
+    chance_mode=pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC,
+    information=pyspiel.GameType.Information.IMPERFECT_INFORMATION,
+    utility=pyspiel.GameType.Utility.ZERO_SUM,
+    reward_model=pyspiel.GameType.RewardModel.TERMINAL,
+    max_num_players=engine.MAX_PLAYERS,
+    min_num_players=2,
+    provides_information_state_string=True,
+    provides_information_state_tensor=True,
+    provides_observation_string=True,
+    provides_observation_tensor=True,
+    parameter_specification={"rules": "standard"},
+)
+
+
+class PistiGame(pyspiel.Game):
+    """One deal of Pişti under some rules, given as on the command line."""
+
+    def __init__(self, params: dict[str, Any] | None = None):
+        text = (params or {}).get("rules", "standard")
+        rules = parse_rules(text.replace("+", ",").replace(":", "="))
+        if rules.target is not None:
+            raise ValueError(
+                f"target is {rules.target}, but python_pisti plays one deal; allowed: None, which "
+                "rules such as 'istanbul,target=None' set"
+            )
+        self.rules = rules
+        self.table = Table(rules)
+        most = float(rules.max_deal_points)
+        info = pyspiel.GameInfo(
+            num_distinct_actions=NUM_KINDS,
+            max_chance_outcomes=NUM_KINDS,
+            num_players=rules.players,
+            min_utility=-most / (rules.sides - 1),
+            max_utility=most,
+            utility_sum=0.0,
+            max_game_length=rules.num_plays,
+        )
+        # OpenSpiel's names of games have no commas or equals signs within a parameter.
+        text = rules_text(rules).replace(",", "+").replace("=", ":")
+        super().__init__(GAME_TYPE, info, {"rules": text})
+
+    def new_initial_state(self) -> "PistiState":
+        """Return a state in which nothing has been dealt."""
+        return PistiState(self)
+
+    def make_py_observer(
+        self, iig_obs_type: Any = None, params: dict[str, Any] | None = None
+    ) -> "PistiObserver":
+        """Return an observer of information states (perfect recall) or of observations."""
+        if params:
+            raise ValueError(f"params is {params!r}; expected none")
+        return PistiObserver(self.rules, iig_obs_type)
+
+
+class PistiState(pyspiel.State):
+    """A deal in progress, see `Deal`."""
+
+    def __init__(self, game: PistiGame):
+        super().__init__(game)
+        self.deal = Deal(game.table)
+
+    def current_player(self) -> int:
+        """Return whose turn it is."""
+        if self.deal.outcomes:
+            return int(pyspiel.PlayerId.CHANCE)
+        return int(pyspiel.PlayerId.TERMINAL) if self.is_terminal() else self.deal.to_play
+
+    def is_terminal(self) -> bool:
+        """Return whether the deal is scored."""
+        return not self.deal.outcomes and self.deal.to_play == NOBODY
+
+    def returns(self) -> list[float]:
+        """Return every player's points less the mean of the other sides', 0 before the end."""
+        return self.deal.margins() if self.is_terminal() else [0.0] * self.num_players()
+
+    def chance_outcomes(self) -> list[tuple[int, float]]:
+        """Return the kinds that may be drawn, with their probabilities."""
+        return list(self.deal.outcomes)
+
+    def resample_from_infostate(self, player: int, probability_sampler: Any) -> "PistiState":
+        """Return a state that `player` cannot tell from this one: the cards that it has not seen
+        are dealt anew, all deals equally likely. The sampler gives numbers from 0 to 1."""
+        rng = np.random.default_rng(int(probability_sampler() * 2**53))
+        turned, deck = self.deal.redeal(player, rng)
+        return deal_out(self.get_game(), turned, deck, self.deal.plays())
+
+    def _legal_actions(self, player: int) -> list[int]:
+        return self.deal.legal_kinds()
+
+    def _apply_action(self, action: int) -> None:
+        if self.deal.outcomes:
+            self.deal.draw(action)
+        else:
+            self.deal.play(action)
+
+    def _action_to_string(self, player: int, action: int) -> str:
+        verb = "draw" if player == pyspiel.PlayerId.CHANCE else "play"
+        return f"{verb} {KIND_NAMES[action]}"
+
+    def __str__(self) -> str:
+        return self.deal.text(range(self.num_players()))
+
+
+class PistiObserver:
+    """What a player knows, as numbers (`tensor`, by name in `dict`) and as text."""
+
+    def __init__(self, rules: Rules, iig_obs_type: Any = None):
+        kind = iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False)
+        if not kind.public_info or kind.private_info != pyspiel.PrivateInfoType.SINGLE_PLAYER:
+            raise ValueError(f"iig_obs_type is {kind}; expected public_info and one player's own")
+        self._perfect_recall = kind.perfect_recall
+        self._encoder = _encoder(rules, kind.perfect_recall)
+        self._buffer = np.zeros((1, self._encoder.size), np.float32)
+        self.tensor = self._buffer[0]
+        self.dict = {row.name: self.tensor[row.slice] for row in self._encoder.layout}
+
+    def set_from(self, state: PistiState, player: int) -> None:
+        """Write what `player` knows; nothing before the first packet is dealt."""
+        if state.deal.games is None:
+            self.tensor.fill(0)
+        else:
+            self._encoder.encode(state.deal.games, _ONE, np.array([player]), self._buffer)
+
+    def string_from(self, state: PistiState, player: int) -> str:
+        """Return what `player` knows as text; equal texts are equal information states."""
+        if self._perfect_recall:
+            return state.deal.text([player])
+        self.set_from(state, player)
+        pieces = [f"{name}:{values.tolist()}" for name, values in self.dict.items() if values.any()]
+        return " ".join([f"p{player}", *pieces])
+
+
+def _encoder(rules: Rules, perfect_recall: bool) -> Encoder:
+    return encoder("kinds_history" if perfect_recall else "kinds", rules)
+
+
+class Table:
+    """What all states of a game share: its rules, its cards, and a table for the engine to play at."""
+
+    def __init__(self, rules: Rules):
+        warm_up()
+        self.rules = rules
+        self.cards_of: list[list[int]] = [[] for _ in range(NUM_KINDS)]
+        for card in rules.deck_cards():
+            self.cards_of[KIND_OF_CARD[card]].append(card)
+        self._action_of_card = _encoder(rules, True).action_of_card
+        self._tables = Tables(rules, 1)
+        self.too_many_jacks = self._count_too_many_jacks()
+
+    def _count_too_many_jacks(self) -> int:
+        """Return after how many jacks turned up it is dealt again; more than there are if never."""
+        jacks = self.cards_of[JACK]
+        counts = range(1, len(jacks) + 1)
+        return next((n for n in counts if self.lay_out(jacks[:n], []) is None), len(jacks) + 1)
+
+    def lay_out(self, turned: Sequence[int], bottom: Sequence[int]) -> np.ndarray | None:
+        """Return a deal's record, (1,) GAME, in which only the cards turned up and those at the
+        bottom of the stock, from below, are not NO_CARD; None if it is dealt again."""
+        size = self.rules.deck_size
+        deck = np.full(size, NO_CARD, np.int8)
+        step = -1 if self.rules.starter_jack == "pile" else 1
+        deck[[STARTER + step * k for k in range(len(turned))]] = turned
+        deck[size - len(bottom) :] = bottom[::-1]
+        games, dealt = np.zeros(1, engine.GAME), np.zeros(1, np.bool_)
+        table_rules, dealers = engine.table_rules(self.rules), np.array([self.rules.players - 1])
+        engine.deal_rows(games, table_rules, _ONE, deck[np.newaxis], dealers, dealt)
+        return games if dealt[0] else None
+
+    def play(self, games: np.ndarray, kind: int) -> np.ndarray:
+        """Return the record, (1,) GAME, after the seat whose turn it is has played a kind."""
+        tables = self._tables
+        tables.games[:] = games
+        if tables.find_cards(np.array([kind]), self._action_of_card) >= 0:
+            raise ValueError(f"action is {kind}, which is not in the hand")
+        tables.play()
+        return tables.games.copy()
+
+    def block(self, place: int) -> int:
+        """Return which cards are drawn together with the one at a place of the deck: the starters,
+        a hand, or those left over."""
+        if place < NUM_STARTERS:
+            return -1
+        hands = self.rules.num_plays // self.rules.hand_size
+        return min((place - NUM_STARTERS) // self.rules.hand_size, hands)
+
+
+class Deal:
+    """A deal whose cards are drawn when somebody gets to see them. Until then they are NO_CARD in
+    the engine's record, which is otherwise as it always is.
+
+    Attributes: `games` (1,) GAME, as the players know it, None before the first packet; `outcomes`,
+    kinds to draw next and their probabilities, empty if it is a player's turn. Nothing in here is
+    changed in place, so a copy costs next to nothing.
+    """
+
+    def __init__(self, table: Table):
+        self.games: np.ndarray | None = None
+        self.outcomes: Outcomes = ()
+        self._table = table
+        self._left = tuple(len(cards) for cards in table.cards_of)  # of each kind, not drawn yet
+        self._turned: tuple[int, ...] = ()  # cards turned up: jacks, then the starter
+        self._bottom: tuple[int, ...] = ()  # of the stock, from below: jacks, then the one shown
+        self._coming: np.ndarray | None = None  # the next `games`, while it lacks cards
+        self._last_play: int | None = None  # the kind played then, if it cannot be scored yet
+        self._places: tuple[int, ...] = ()  # of the deck, where `_coming` lacks cards
+        self._drawn: tuple[int, ...] = ()  # kinds of the present block, in order
+        self._settle()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Deal":
+        copy = object.__new__(Deal)
+        copy.__dict__.update(self.__dict__)
+        return copy
+
+    @property
+    def to_play(self) -> int:
+        """The seat whose turn it is, NOBODY once the deal is scored."""
+        return NOBODY if self.games is None else int(self.games["to_play"][0])
+
+    def legal_kinds(self) -> list[int]:
+        """Return the kinds in the hand to play, sorted."""
+        return sorted(set(self._hand(self.to_play)))
+
+    def plays(self) -> list[int]:
+        """Return the kinds that were played, in order."""
+        return list(self._played())
+
+    def margins(self) -> list[float]:
+        """Return, for every seat, its side's points less the mean of the other sides'."""
+        rules = self._table.rules
+        points = self.games["public_points"][:, : rules.sides].astype(np.float64)
+        margins = np.zeros_like(points)
+        pay_at_the_end(_ONE, _OVER, points, margins)
+        return [float(margins[0, rules.side(seat)]) for seat in range(rules.players)]
+
+    def text(self, seats: Iterable[int]) -> str:
+        """Return what some seats know: their hands, starter, jacks turned up before it, bottom card,
+        face-down starters, plays. `c` is the two of clubs, `d` the ten of diamonds."""
+        if self.games is None:
+            return ""
+        seats = list(seats)
+        hands = [f"p{seat} {_letters(sorted(self._hand(seat)))}" for seat in seats]
+        deck = self.games["deck"][0]
+        starters = b""
+        if self.games["knows_starters"][0, seats].any():
+            starters = deck[:FACE_DOWN].tobytes().translate(_KINDS)
+        jacks, bottom = int(self.games["num_shown_jacks"][0]), int(self.games["bottom_card"][0])
+        bottom_kind = [] if bottom == NO_CARD else [KIND_OF_CARD[bottom]]
+        known = ([KIND_OF_CARD[deck[STARTER]]], [JACK] * jacks, bottom_kind, starters)
+        return " ".join([*hands, *map(_letters, known), _letters(self._played())])
+
+    def play(self, kind: int) -> None:
+        """Play a kind of the hand to play; what it brings to light is drawn next."""
+        assert self.games is not None
+        after = self._table.play(self.games, kind)
+        self._coming, self._places = after, _unknown_places(after)
+        if after["scored"][0] and self._places:  # scored without what is drawn now
+            self._coming, self._last_play = self.games, kind
+        self._settle()
+
+    def draw(self, kind: int) -> None:
+        """Draw a kind, one of `outcomes`."""
+        self._put(kind)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Find the outcomes of the next draw. If there is but one, draw it; if there is nothing to
+        draw, let the players see what came."""
+        while True:
+            weights = self._weights()
+            if len(weights) != 1:
+                break
+            self._put(next(iter(weights)))
+        total = sum(weights.values())
+        self.outcomes = tuple((kind, weight / total) for kind, weight in weights.items())
+        if not weights:
+            self.games, self._coming = self._coming, None
+            if self._last_play is not None:
+                self.games = self._table.play(self.games, self._last_play)
+                self._last_play = None
+
+    def _weights(self) -> dict[int, float]:
+        """Return the kinds that can be drawn next, each as often as is proportional."""
+        left = self._left
+        if self._coming is None:
+            weights: dict[int, float] = dict(enumerate(left))
+            if not self._starter_is_up():  # what is dealt again counts for nothing
+                weights[JACK] *= 1 - self._chance_of_dealing_again(left)
+        elif self._places:
+            block = self._table.block(self._places[0])
+            size = sum(self._table.block(place) == block for place in self._places)
+            weights = hands_by_next_kind(left, self._drawn, size)
+        else:
+            weights = {}
+        return {kind: weight for kind, weight in weights.items() if weight}
+
+    def _starter_is_up(self) -> bool:
+        return bool(self._turned) and KIND_OF_CARD[self._turned[-1]] != JACK
+
+    def _chance_of_dealing_again(self, left: Sequence[int]) -> float:
+        """Return the chance that only jacks are turned up, if the next card is one."""
+        more = self._table.too_many_jacks - len(self._turned) - 1
+        return comb(left[JACK] - 1, more) / comb(sum(left) - 1, more) if left[JACK] else 0.0
+
+    def _put(self, kind: int) -> None:
+        """Put the next card of a kind where a card is lacking first."""
+        of_kind = self._table.cards_of[kind]
+        card = of_kind[len(of_kind) - self._left[kind]]
+        self._left = (*self._left[:kind], self._left[kind] - 1, *self._left[kind + 1 :])
+        if self._coming is None:
+            self._put_first(card)
+            return
+        place, *rest = self._places
+        self._coming = _with_card(self._coming, self._table.rules, place, card)
+        self._places = tuple(rest)
+        done = not rest or self._table.block(rest[0]) != self._table.block(place)
+        self._drawn = () if done else (*self._drawn, kind)
+
+    def _put_first(self, card: int) -> None:
+        """Turn a card up, or find it at the bottom of the stock; deal after the last such card."""
+        rules = self._table.rules
+        if not self._starter_is_up():
+            self._turned += (card,)
+        else:
+            self._bottom += (card,)
+        if self._starter_is_up():
+            end = self._bottom and KIND_OF_CARD[self._bottom[-1]] != JACK
+            whole_stock = len(self._bottom) == rules.deck_size - NUM_STARTERS
+            if end or whole_stock or not rules.bottom_card_shown:
+                self._coming = self._table.lay_out(self._turned, self._bottom)
+                self._places = _unknown_places(self._coming)
+
+    def _hand(self, seat: int) -> bytes:
+        """Return the kinds in a hand."""
+        size = self.games["hand_sizes"][0, seat]
+        return self.games["hands"][0, seat, :size].tobytes().translate(_KINDS)
+
+    def _played(self) -> bytes:
+        return self.games["plays"][0, : self.games["num_plays"][0]].tobytes().translate(_KINDS)
+
+    def next_of(self, turned: Sequence[int], deck: np.ndarray) -> int:
+        """Return the kind to draw next, of `outcomes`, if this is what is dealt; see `redeal`."""
+        if self._coming is None:
+            return turned[len(self._turned) + len(self._bottom)]
+        block = self._table.block(self._places[0])
+        places = [place for place in range(len(deck)) if self._table.block(place) == block]
+        there = [card for card in self._coming["deck"][0, places].tolist() if card != NO_CARD]
+        lacking = Counter(deck[places].tolist()) - Counter(KIND_OF_CARD[there].tolist())
+        return min(lacking)
+
+    def redeal(self, seat: int, rng: np.random.Generator) -> tuple[list[int], np.ndarray]:
+        """Deal the cards that a seat has not seen anew: the kinds turned up, with those at the
+        bottom of the stock, and the kinds of the whole deck in the engine's order. Each deal that
+        the seat cannot rule out is equally likely."""
+        turned = KIND_OF_CARD[list(self._turned)].tolist()
+        while True:
+            deck = self._deal_unseen(seat, rng)
+            if not self._bottom:
+                return turned, deck
+            if KIND_OF_CARD[self._bottom[-1]] == JACK:  # the stock is all jacks
+                return turned + [JACK] * len(self._bottom), deck
+            # The card shown came from below any number of the jacks that lie next to it now. The
+            # more there are, the more orders of the stock this deck stands for.
+            stock = deck[NUM_STARTERS:-1][::-1].tolist()
+            jacks = next((n for n, kind in enumerate(stock) if kind != JACK), len(stock))
+            if rng.integers(len(self._table.cards_of[JACK]) + 1) <= jacks:
+                below = [JACK] * int(rng.integers(jacks + 1))
+                return turned + below + [int(deck[-1])], deck
+
+    def _deal_unseen(self, seat: int, rng: np.random.Generator) -> np.ndarray:
+        """Return a deck of kinds in which a seat's unseen cards are in any order, and the cards of
+        every hand too."""
+        games, rules = self.games, self._table.rules
+        all_jacks = self._bottom and KIND_OF_CARD[self._bottom[-1]] == JACK
+        known = self._table.lay_out(self._turned, self._bottom if all_jacks else self._bottom[-1:])
+        deck = _kinds_or_none(known["deck"][0, : rules.deck_size])
+        if games["knows_starters"][0, seat]:
+            deck[:FACE_DOWN] = KIND_OF_CARD[games["deck"][0, :FACE_DOWN]]
+        for hand, kinds in self._seen_of_hands(seat).items():
+            places = NUM_STARTERS + hand * rules.hand_size + np.arange(rules.hand_size)
+            seen = Counter(kinds) - Counter(deck[places].tolist())
+            free = rng.permutation(places[deck[places] == NO_CARD])
+            deck[free[: seen.total()]] = list(seen.elements())
+        unseen = Counter(KIND_OF_CARD[list(rules.deck_cards())].tolist())
+        unseen -= Counter(deck[deck != NO_CARD].tolist())
+        deck[deck == NO_CARD] = rng.permutation(list(unseen.elements()))
+        return deck
+
+    def _seen_of_hands(self, seat: int) -> dict[int, list[int]]:
+        """Return the kinds of every hand dealt so far, in dealing order, that a seat has seen."""
+        rules = self._table.rules
+        packet = int(self.games["packet"][0])
+        hands: dict[int, list[int]] = {hand: [] for hand in range(packet * rules.players)}
+        for number, kind in enumerate(self._played()):
+            earlier, turn = divmod(number, rules.packet_size)
+            hands[earlier * rules.players + turn % rules.players].append(kind)
+        hands[(packet - 1) * rules.players + seat] += self._hand(seat)
+        return hands
+
+
+def deal_out(
+    game: PistiGame, turned: Sequence[int], deck: np.ndarray, plays: Iterable[int]
+) -> PistiState:
+    """Return the state after a deck has been dealt, as `Deal.redeal` returns it, and played."""
+    state, plays = game.new_initial_state(), iter(plays)
+    while not state.is_terminal():
+        if state.deal.outcomes:
+            state.apply_action(state.deal.next_of(turned, deck))
+        elif (kind := next(plays, None)) is not None:
+            state.apply_action(kind)
+        else:
+            break
+    return state
+
+
+def hands_by_next_kind(left: Sequence[int], drawn: Sequence[int], size: int) -> dict[int, int]:
+    """Return how many hands there are whose lowest kinds are `drawn`, by the kind that comes next.
+
+    The hand gets `size` more cards; `left` are the cards of each kind that are not drawn yet.
+    """
+    lowest = drawn[-1] if drawn else 0
+    held = drawn.count(lowest)
+    of_lowest, above = left[lowest] + held, sum(left[lowest + 1 :])
+    more = range(1, size + 1)
+    hands = {lowest: sum(comb(of_lowest, held + n) * comb(above, size - n) for n in more)}
+    for kind in range(lowest + 1, NUM_KINDS):
+        above_kind = above - left[kind]
+        hands[kind] = comb(of_lowest, held) * (comb(above, size) - comb(above_kind, size))
+        above = above_kind
+    return hands
+
+
+def _unknown_places(games: np.ndarray) -> tuple[int, ...]:
+    """Return the places of the deck whose cards somebody gets to see, but which are NO_CARD yet."""
+    first = 0 if games["knows_starters"][0].any() else NUM_STARTERS
+    deck = games["deck"][0, : games["stock_start"][0]]
+    return tuple((first + np.flatnonzero(deck[first:] == NO_CARD)).tolist())
+
+
+def _with_card(games: np.ndarray, rules: Rules, place: int, card: int) -> np.ndarray:
+    """Return a record with a card at a place of the deck, and in the hand if just dealt there."""
+    games = games.copy()
+    games["deck"][0, place] = card
+    if 0 <= place - games["stock_start"][0] + rules.packet_size < rules.packet_size:
+        hand, held = divmod(place - NUM_STARTERS, rules.hand_size)
+        games["hands"][0, hand % rules.players, held] = card
+    return games
+
+
+def _kinds_or_none(deck: np.ndarray) -> np.ndarray:
+    return np.where(deck == NO_CARD, NO_CARD, KIND_OF_CARD[deck])
+
+
+def _letters(kinds: Iterable[int]) -> str:
+    """Return kinds as text, `-` for none."""
+    return bytes(kinds).translate(_LETTERS).decode() or "-"
+
+
+pyspiel.register_game(GAME_TYPE, PistiGame)
