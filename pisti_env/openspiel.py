@@ -17,13 +17,13 @@ plays and of chance alike. Information states are the encoding `"kinds_history"`
 
 Chance is explicit, and draws a card only when somebody gets to see it: a hand when its packet is
 dealt, the face-down starters when they are captured, what nobody has seen before the last play.
-That is exact, since cards that nobody has seen are in any order equally likely. A hand is drawn from
-its lowest kind to its highest, since the order in it means nothing. Where only one outcome is left
-there is no chance node. So the tree has no more deals in it than players can tell apart.
+That is exact, since cards that nobody has seen are equally likely in any order. A hand is drawn
+from its lowest kind to its highest, since the order in it means nothing, and where only one outcome
+is left there is no chance node. So the tree is as small as the game allows.
 
-Suits do not matter, and the cards of a kind are drawn in order of suit. It follows that a card which
-everyone knows to be in a hand (`bottom_card_shown`, a `starter_jack` in the stock) is played before
-another one of its kind.
+Suits do not matter, and the cards of a kind are drawn in order of suit. It follows that a card
+which everyone knows to be in a hand (`bottom_card_shown`, a `starter_jack` in the stock) is played
+before another one of its kind.
 """
 
 from collections import Counter
@@ -35,7 +35,8 @@ import numpy as np
 import pyspiel
 
 from pisti_env import game as engine
-from pisti_env.cards import JACK, KIND_NAMES, KIND_OF_CARD, NO_CARD, NUM_KINDS
+from pisti_env.agents import Agent
+from pisti_env.cards import JACK, KIND_NAMES, KIND_OF_CARD, NO_CARD, NUM_CARDS, NUM_KINDS
 from pisti_env.game import FACE_DOWN, NOBODY, STARTER
 from pisti_env.observation import Encoder, encoder
 from pisti_env.rules import NUM_STARTERS, Rules, parse_rules, rules_text
@@ -190,7 +191,7 @@ def _encoder(rules: Rules, perfect_recall: bool) -> Encoder:
 
 
 class Table:
-    """What all states of a game share: its rules, its cards, and a table for the engine to play at."""
+    """What all states of a game share: rules, cards, and a table for the engine to play at."""
 
     def __init__(self, rules: Rules):
         warm_up()
@@ -288,8 +289,8 @@ class Deal:
         return [float(margins[0, rules.side(seat)]) for seat in range(rules.players)]
 
     def text(self, seats: Iterable[int]) -> str:
-        """Return what some seats know: their hands, starter, jacks turned up before it, bottom card,
-        face-down starters, plays. `c` is the two of clubs, `d` the ten of diamonds."""
+        """Return what some seats know: their hands, the starter, jacks turned up before it, a shown
+        bottom card, face-down starters, plays. `c` is the two of clubs, `d` the ten of diamonds."""
         if self.games is None:
             return ""
         seats = list(seats)
@@ -450,6 +451,20 @@ class Deal:
             hands[earlier * rules.players + turn % rules.players].append(kind)
         hands[(packet - 1) * rules.players + seat] += self._hand(seat)
         return hands
+
+
+def ask(agent: Agent, state: PistiState) -> int:
+    """Return the kind that one of the package's agents plays at a player's node.
+
+    An agent that tells suits apart sees some of which nobody should make anything: see above.
+    """
+    encoding = encoder(agent.observation, state.get_game().rules)
+    observation = np.zeros((1, encoding.size), np.float32)
+    mask = np.zeros((1, encoding.num_actions), np.int8)
+    seat = np.array([state.current_player()])
+    encoding.encode(state.deal.games, _ONE, seat, observation, mask)
+    action = int(agent.act(observation[0], mask[0]))
+    return int(KIND_OF_CARD[action]) if encoding.num_actions == NUM_CARDS else action
 
 
 def deal_out(
