@@ -172,10 +172,10 @@ class PistiObserver:
 
     def set_from(self, state: PistiState, player: int) -> None:
         """Write what `player` knows; nothing before the first packet is dealt."""
-        if state.deal.games is None:
-            self.tensor.fill(0)
-        else:
+        if state.deal.is_dealt:
             self._encoder.encode(state.deal.games, _ONE, np.array([player]), self._buffer)
+        else:
+            self.tensor.fill(0)
 
     def string_from(self, state: PistiState, player: int) -> str:
         """Return what `player` knows as text; equal texts are equal information states."""
@@ -199,6 +199,9 @@ class Table:
         self.cards_of: list[list[int]] = [[] for _ in range(NUM_KINDS)]
         for card in rules.deck_cards():
             self.cards_of[KIND_OF_CARD[card]].append(card)
+        # Cards of one block are drawn together: the starters, a hand, or what is left over.
+        hands, places = rules.num_plays // rules.hand_size, range(rules.deck_size - NUM_STARTERS)
+        self.block_of = [-1] * NUM_STARTERS + [min(k // rules.hand_size, hands) for k in places]
         self._action_of_card = _encoder(rules, True).action_of_card
         self._tables = Tables(rules, 1)
         self.too_many_jacks = self._count_too_many_jacks()
@@ -206,12 +209,15 @@ class Table:
     def _count_too_many_jacks(self) -> int:
         """Return after how many jacks turned up it is dealt again; more than there are if never."""
         jacks = self.cards_of[JACK]
-        counts = range(1, len(jacks) + 1)
-        return next((n for n in counts if self.lay_out(jacks[:n], []) is None), len(jacks) + 1)
+        for count in range(1, len(jacks) + 1):
+            if self.lay_out(jacks[:count], [])["packet"][0] == 0:
+                return count
+        return len(jacks) + 1
 
-    def lay_out(self, turned: Sequence[int], bottom: Sequence[int]) -> np.ndarray | None:
+    def lay_out(self, turned: Sequence[int], bottom: Sequence[int]) -> np.ndarray:
         """Return a deal's record, (1,) GAME, in which only the cards turned up and those at the
-        bottom of the stock, from below, are not NO_CARD; None if it is dealt again."""
+        bottom of the stock, from below, are not NO_CARD. If it is dealt again, there is no packet
+        in it."""
         size = self.rules.deck_size
         deck = np.full(size, NO_CARD, np.int8)
         step = -1 if self.rules.starter_jack == "pile" else 1
@@ -220,37 +226,29 @@ class Table:
         games, dealt = np.zeros(1, engine.GAME), np.zeros(1, np.bool_)
         table_rules, dealers = engine.table_rules(self.rules), np.array([self.rules.players - 1])
         engine.deal_rows(games, table_rules, _ONE, deck[np.newaxis], dealers, dealt)
-        return games if dealt[0] else None
+        return games
 
     def play(self, games: np.ndarray, kind: int) -> np.ndarray:
         """Return the record, (1,) GAME, after the seat whose turn it is has played a kind."""
         tables = self._tables
-        tables.games[:] = games
+        tables.games = _copy(games)
         if tables.find_cards(np.array([kind]), self._action_of_card) >= 0:
             raise ValueError(f"action is {kind}, which is not in the hand")
         tables.play()
-        return tables.games.copy()
-
-    def block(self, place: int) -> int:
-        """Return which cards are drawn together with the one at a place of the deck: the starters,
-        a hand, or those left over."""
-        if place < NUM_STARTERS:
-            return -1
-        hands = self.rules.num_plays // self.rules.hand_size
-        return min((place - NUM_STARTERS) // self.rules.hand_size, hands)
+        return tables.games
 
 
 class Deal:
     """A deal whose cards are drawn when somebody gets to see them. Until then they are NO_CARD in
     the engine's record, which is otherwise as it always is.
 
-    Attributes: `games` (1,) GAME, as the players know it, None before the first packet; `outcomes`,
-    kinds to draw next and their probabilities, empty if it is a player's turn. Nothing in here is
-    changed in place, so a copy costs next to nothing.
+    Attributes: `games` (1,) GAME, what has happened for the players, all zero before the first
+    packet; `outcomes`, kinds to draw next and their probabilities, empty if it is a player's turn.
+    Nothing in here is changed in place, so a copy costs next to nothing.
     """
 
     def __init__(self, table: Table):
-        self.games: np.ndarray | None = None
+        self.games = np.zeros(1, engine.GAME)
         self.outcomes: Outcomes = ()
         self._table = table
         self._left = tuple(len(cards) for cards in table.cards_of)  # of each kind, not drawn yet
@@ -268,13 +266,18 @@ class Deal:
         return copy
 
     @property
+    def is_dealt(self) -> bool:
+        """Whether the players have hands, or had."""
+        return bool(self.games["packet"][0] > 0)
+
+    @property
     def to_play(self) -> int:
         """The seat whose turn it is, NOBODY once the deal is scored."""
-        return NOBODY if self.games is None else int(self.games["to_play"][0])
+        return int(self.games["to_play"][0])
 
     def legal_kinds(self) -> list[int]:
         """Return the kinds in the hand to play, sorted."""
-        return sorted(set(self._hand(self.to_play)))
+        return sorted(set(self.hand(self.to_play)))
 
     def plays(self) -> list[int]:
         """Return the kinds that were played, in order."""
@@ -291,10 +294,10 @@ class Deal:
     def text(self, seats: Iterable[int]) -> str:
         """Return what some seats know: their hands, the starter, jacks turned up before it, a shown
         bottom card, face-down starters, plays. `c` is the two of clubs, `d` the ten of diamonds."""
-        if self.games is None:
+        if not self.is_dealt:
             return ""
         seats = list(seats)
-        hands = [f"p{seat} {_letters(sorted(self._hand(seat)))}" for seat in seats]
+        hands = [f"p{seat} {_letters(sorted(self.hand(seat)))}" for seat in seats]
         deck = self.games["deck"][0]
         starters = b""
         if self.games["knows_starters"][0, seats].any():
@@ -306,7 +309,6 @@ class Deal:
 
     def play(self, kind: int) -> None:
         """Play a kind of the hand to play; what it brings to light is drawn next."""
-        assert self.games is not None
         after = self._table.play(self.games, kind)
         self._coming, self._places = after, _unknown_places(after)
         if after["scored"][0] and self._places:  # scored without what is drawn now
@@ -328,7 +330,7 @@ class Deal:
             self._put(next(iter(weights)))
         total = sum(weights.values())
         self.outcomes = tuple((kind, weight / total) for kind, weight in weights.items())
-        if not weights:
+        if not weights and self._coming is not None:
             self.games, self._coming = self._coming, None
             if self._last_play is not None:
                 self.games = self._table.play(self.games, self._last_play)
@@ -342,8 +344,8 @@ class Deal:
             if not self._starter_is_up():  # what is dealt again counts for nothing
                 weights[JACK] *= 1 - self._chance_of_dealing_again(left)
         elif self._places:
-            block = self._table.block(self._places[0])
-            size = sum(self._table.block(place) == block for place in self._places)
+            blocks = [self._table.block_of[place] for place in self._places]
+            size = blocks.count(blocks[0])
             weights = hands_by_next_kind(left, self._drawn, size)
         else:
             weights = {}
@@ -368,7 +370,8 @@ class Deal:
         place, *rest = self._places
         self._coming = _with_card(self._coming, self._table.rules, place, card)
         self._places = tuple(rest)
-        done = not rest or self._table.block(rest[0]) != self._table.block(place)
+        block_of = self._table.block_of
+        done = not rest or block_of[rest[0]] != block_of[place]
         self._drawn = () if done else (*self._drawn, kind)
 
     def _put_first(self, card: int) -> None:
@@ -385,7 +388,7 @@ class Deal:
                 self._coming = self._table.lay_out(self._turned, self._bottom)
                 self._places = _unknown_places(self._coming)
 
-    def _hand(self, seat: int) -> bytes:
+    def hand(self, seat: int) -> bytes:
         """Return the kinds in a hand."""
         size = self.games["hand_sizes"][0, seat]
         return self.games["hands"][0, seat, :size].tobytes().translate(_KINDS)
@@ -397,11 +400,9 @@ class Deal:
         """Return the kind to draw next, of `outcomes`, if this is what is dealt; see `redeal`."""
         if self._coming is None:
             return turned[len(self._turned) + len(self._bottom)]
-        block = self._table.block(self._places[0])
-        places = [place for place in range(len(deck)) if self._table.block(place) == block]
-        there = [card for card in self._coming["deck"][0, places].tolist() if card != NO_CARD]
-        lacking = Counter(deck[places].tolist()) - Counter(KIND_OF_CARD[there].tolist())
-        return min(lacking)
+        block = np.equal(self._table.block_of, self._table.block_of[self._places[0]])
+        there = self._coming["deck"][0, : len(deck)][block].tobytes().translate(_KINDS)
+        return min(Counter(deck[block].tolist()) - Counter(there))  # NO_CARD is none of the kinds
 
     def redeal(self, seat: int, rng: np.random.Generator) -> tuple[list[int], np.ndarray]:
         """Deal the cards that a seat has not seen anew: the kinds turned up, with those at the
@@ -449,7 +450,7 @@ class Deal:
         for number, kind in enumerate(self._played()):
             earlier, turn = divmod(number, rules.packet_size)
             hands[earlier * rules.players + turn % rules.players].append(kind)
-        hands[(packet - 1) * rules.players + seat] += self._hand(seat)
+        hands[(packet - 1) * rules.players + seat] += self.hand(seat)
         return hands
 
 
@@ -482,7 +483,7 @@ def deal_out(
     return state
 
 
-def hands_by_next_kind(left: Sequence[int], drawn: Sequence[int], size: int) -> dict[int, int]:
+def hands_by_next_kind(left: Sequence[int], drawn: Sequence[int], size: int) -> dict[int, float]:
     """Return how many hands there are whose lowest kinds are `drawn`, by the kind that comes next.
 
     The hand gets `size` more cards; `left` are the cards of each kind that are not drawn yet.
@@ -491,7 +492,9 @@ def hands_by_next_kind(left: Sequence[int], drawn: Sequence[int], size: int) -> 
     held = drawn.count(lowest)
     of_lowest, above = left[lowest] + held, sum(left[lowest + 1 :])
     more = range(1, size + 1)
-    hands = {lowest: sum(comb(of_lowest, held + n) * comb(above, size - n) for n in more)}
+    hands: dict[int, float] = {
+        lowest: sum(comb(of_lowest, held + n) * comb(above, size - n) for n in more)
+    }
     for kind in range(lowest + 1, NUM_KINDS):
         above_kind = above - left[kind]
         hands[kind] = comb(of_lowest, held) * (comb(above, size) - comb(above_kind, size))
@@ -508,12 +511,17 @@ def _unknown_places(games: np.ndarray) -> tuple[int, ...]:
 
 def _with_card(games: np.ndarray, rules: Rules, place: int, card: int) -> np.ndarray:
     """Return a record with a card at a place of the deck, and in the hand if just dealt there."""
-    games = games.copy()
+    games = _copy(games)
     games["deck"][0, place] = card
     if 0 <= place - games["stock_start"][0] + rules.packet_size < rules.packet_size:
         hand, held = divmod(place - NUM_STARTERS, rules.hand_size)
         games["hands"][0, hand % rules.players, held] = card
     return games
+
+
+def _copy(games: np.ndarray) -> np.ndarray:
+    """Return a copy of a record; as bytes, which is twenty times as fast as by fields."""
+    return games.view(np.uint8).copy().view(engine.GAME)
 
 
 def _kinds_or_none(deck: np.ndarray) -> np.ndarray:

@@ -32,7 +32,6 @@ import pyspiel
 import torch
 import tyro
 from open_spiel.python import rl_environment
-from open_spiel.python.algorithms import evaluate_bots
 from open_spiel.python.algorithms.ismcts import ISMCTSBot
 from open_spiel.python.algorithms.mcts import RandomRolloutEvaluator
 from open_spiel.python.pytorch.nfsp import MODE, NFSP
@@ -45,6 +44,7 @@ from pisti_env.openspiel import PistiGame, PistiState, ask
 from pisti_env.rules import parse_rules, rules_text
 
 PROGRESS_SECONDS = 10.0
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 MAX_NODES = 3_000_000  # of a tree that is written down, a few gigabytes
 
 
@@ -136,13 +136,13 @@ class Budget:
             raise ValueError(f"minutes is {minutes}, steps is {steps}; expected numbers above 0")
         self._start = self._told = time.monotonic()
         self._seconds, self._steps = 60 * minutes, steps
-        self._stopped = False
-        for number in (signal.SIGINT, signal.SIGTERM):
+        self.stopped = False
+        for number in SIGNALS:
             signal.signal(number, self._stop)
 
     def _stop(self, number: int, frame: Any) -> None:
-        self._stopped = True
-        signal.signal(number, signal.SIG_DFL)
+        self.stopped = True
+        signal.signal(number, signal.SIG_DFL)  # the next one stops at once
 
     @property
     def seconds(self) -> float:
@@ -151,7 +151,7 @@ class Budget:
 
     def left(self, steps: int = 0) -> bool:
         """Return whether to go on after so many steps."""
-        if self._stopped or (self._steps is not None and steps >= self._steps):
+        if self.stopped or (self._steps is not None and steps >= self._steps):
             return False
         return self.seconds < self._seconds
 
@@ -210,7 +210,9 @@ class Tree:
         if self.nodes % 50_000 == 0:
             print(f"{self.nodes:,} nodes written", flush=True)
         if state.is_terminal():
-            decks.add(KIND_OF_CARD[state.deal.games["deck"][0, : self._rules.deck_size]].tobytes())
+            games = state.deal.games
+            deck = KIND_OF_CARD[games["deck"][0, : self._rules.deck_size]]
+            decks.add(deck.tobytes() + games["num_shown_jacks"].tobytes())
             returns = " ".join(map(repr, state.returns()))
             lines.append(f't "" {len(lines)} "" {{ {returns} }}')
             return
@@ -279,18 +281,17 @@ def solve(settings: Cfr, game: PistiGame, folder: Path) -> dict[str, Any]:
     while budget.left(iterations):
         solver.evaluate_and_update_policy()
         iterations += 1
-        if iterations == next_measured or budget.due():
-            next_measured = max(next_measured, 2 * iterations)
+        if iterations == next_measured:  # seldom, for it takes as long as some iterations
+            next_measured = iterations + iterations // 2 + 1
             curve.append((iterations, pyspiel.nash_conv(tree.game, solver.average_policy())))
-            budget.tell(iterations, f"NashConv {curve[-1][1]:.4f} points")
-    seconds, policy = budget.seconds, solver.average_policy()
+        if iterations == curve[-1][0] or budget.due():
+            budget.tell(iterations, f"NashConv {curve[-1][1]:.4f} points after {curve[-1][0]}")
+    seconds, policy = budget.seconds, solver.tabular_average_policy()
     if not curve or curve[-1][0] != iterations:
         curve.append((iterations, pyspiel.nash_conv(tree.game, policy)))
     value = pyspiel.expected_returns(tree.game.new_initial_state(), policy, -1, True)
     write_json(folder / "policy.json", tree.chances(policy))
-    print(
-        f"{iterations:,} iterations: NashConv {curve[-1][1]:.4f}, the leader's worth {value[0]:+.4f}"
-    )
+    print(f"{iterations:,} iterations: NashConv {curve[-1][1]:.4f}; player 0 wins {value[0]:+.4f}")
     return {**figures, "steps": iterations, "seconds": seconds, "nash_conv": curve, "value": value}
 
 
@@ -440,30 +441,45 @@ class AgentBot(pyspiel.Bot):
         """Return what the agent plays."""
         return ask(self._agent, state)
 
-    def inform_action(self, state: PistiState, player: int, action: int) -> None:
-        """Take no note: the state has everything."""
-
 
 def search(settings: Ismcts, game: PistiGame, folder: Path) -> dict[str, Any]:
     """Play the search against each opponent, in all seats in turn; return the figures."""
     results, played, seconds = {}, 0, 0.0
     for opponent in settings.opponents:
         rng = np.random.RandomState(settings.seed)
-        bot, margins = make_search(settings, game, rng), []
+        bot = make_search(settings, game, rng)
+        margins: list[float] = []
         others = AgentBot(load(opponent, game.rules, settings.seed))
         budget = Budget(settings.minutes)
         while budget.left(len(margins)) and len(margins) < settings.games:
             side = len(margins) % game.rules.sides
             sides = [game.rules.side(player) for player in range(game.num_players())]
             bots = [bot if of == side else others for of in sides]
-            returns = evaluate_bots.evaluate_bots(game.new_initial_state(), bots, rng)
-            margins.append(returns[side])
+            margins.append(play_game(game, bots, rng)[side])
             if budget.due():
                 budget.tell(len(margins), f"over {opponent}: {interval(np.array(margins))}")
+        if not margins:
+            break
         played, seconds = played + len(margins), seconds + budget.seconds
         results[opponent] = {"mean": float(np.mean(margins)), "games": len(margins)}
         print(f"IS-MCTS over {opponent}: {interval(np.array(margins))}", flush=True)
+        if budget.stopped:
+            break
     return {"steps": played, "seconds": seconds, "results": results}
+
+
+def play_game(
+    game: PistiGame, bots: Sequence[pyspiel.Bot], rng: np.random.RandomState
+) -> list[float]:
+    """Return what a deal pays; `evaluate_bots` wants of bots what the search has not."""
+    state = game.new_initial_state()
+    while not state.is_terminal():
+        if state.is_chance_node():
+            kinds, chances = zip(*state.chance_outcomes(), strict=True)
+            state.apply_action(rng.choice(kinds, p=chances))
+        else:
+            state.apply_action(bots[state.current_player()].step(state))
+    return state.returns()
 
 
 def make_search(settings: Ismcts, game: PistiGame, rng: np.random.RandomState) -> ISMCTSBot:
@@ -502,8 +518,14 @@ def run(settings: Cfr | Nfsp | Ismcts) -> dict[str, Any]:
     folder = settings.run or Path("runs") / time.strftime("openspiel-%Y%m%d-%H%M%S")
     folder.mkdir(parents=True)
     jobs: dict[type, Any] = {Cfr: solve, Nfsp: learn, Ismcts: search}
-    result = jobs[type(settings)](settings, game, folder)
-    result = {"library": "open_spiel", "version": version(), **result, "illegal_actions": 0}
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        result = jobs[type(settings)](settings, game, folder)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    result = {"library": "open_spiel", "version": version(), **result}
+    result["illegal_actions"] = 0  # the game refuses one with an error
     result["steps_per_second"] = result["steps"] / max(result["seconds"], 1e-9)
     write_json(folder / "result.json", result)
     print(f"{folder}: {result['steps']:,} steps, {result['steps_per_second']:,.1f} a second")
