@@ -26,6 +26,7 @@ FLOORS = {
     "vector": 3,  # many tables at once
     "agents": 4,  # they see observation and mask
     "arena": 5,  # mirrored deals, intervals
+    "openspiel": 5,  # the game for OpenSpiel, and agents in it
     "single": 5,  # one learner against agents, with Gymnasium
     "bench": 6,  # how fast it is here
     "cli": 6,
