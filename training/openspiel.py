@@ -82,13 +82,13 @@ class Nfsp:
     """Threads of the networks."""
     hidden: tuple[int, ...] = (256, 256)
     """Sizes of the hidden layers."""
-    anticipatory: float = 0.1
+    anticipatory: float = 0.3
     """Share of the deals in which an agent plays its best response, not its average policy."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 5e-4
     """Adam's learning rate of the best response."""
-    average_learning_rate: float = 1e-3
+    average_learning_rate: float = 3e-4
     """Adam's learning rate of the average policy."""
-    learn_every: int = 32
+    learn_every: int = 16
     """An agent's decisions between two steps of its optimizers."""
     batch_size: int = 256
     """Decisions in such a step."""
@@ -319,7 +319,7 @@ def learn(settings: Nfsp, game: PistiGame, folder: Path) -> dict[str, Any]:
     write_checkpoint(folder / "policy.safetensors", checkpoint)
     margin = over_random(env, agents[0], settings.games, rng)
     print(f"over random, in OpenSpiel's loop, drawn from the average policy: {interval(margin)}")
-    results = {"openspiel": {"mean": float(margin.mean()), "games": len(margin)}}
+    results = {"openspiel_random": measured(margin)}
     for opponent in ("random", "greedy"):
         entrants = [folder / "policy.safetensors", opponent]
         evaluation = evaluate(entrants, game.rules, settings.deals, names=["policy", opponent])
@@ -461,7 +461,7 @@ def search(settings: Ismcts, game: PistiGame, folder: Path) -> dict[str, Any]:
         if not margins:
             break
         played, seconds = played + len(margins), seconds + budget.seconds
-        results[opponent] = {"mean": float(np.mean(margins)), "games": len(margins)}
+        results[opponent] = measured(np.array(margins))
         print(f"IS-MCTS over {opponent}: {interval(np.array(margins))}", flush=True)
         if budget.stopped:
             break
@@ -495,10 +495,18 @@ def make_search(settings: Ismcts, game: PistiGame, rng: np.random.RandomState) -
 # What they have in common.
 
 
-def interval(values: np.ndarray) -> str:
-    """Return the mean of some deals with its 95 % interval."""
-    error = 1.96 * values.std(ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
-    return f"{values.mean():+.2f} ± {error:.2f} points a deal, {len(values)} deals"
+def measured(margins: np.ndarray) -> dict[str, Any]:
+    """Return the mean of some deals, and how far its 95 % interval goes on either side."""
+    error = None
+    if len(margins) > 1:
+        error = float(1.96 * margins.std(ddof=1) / len(margins) ** 0.5)
+    return {"mean": float(margins.mean()), "error": error, "deals": len(margins)}
+
+
+def interval(margins: np.ndarray) -> str:
+    """Return the mean of some deals with its 95 % interval as text."""
+    mean, error, deals = measured(margins).values()
+    return f"{mean:+.2f}{'' if error is None else f' ± {error:.2f}'} points a deal, {deals} deals"
 
 
 def version() -> str:
