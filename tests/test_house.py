@@ -29,6 +29,7 @@ FLOORS = {
     "openspiel": 5,  # the game for OpenSpiel, and agents in it
     "single": 5,  # one learner against agents, with Gymnasium
     "bench": 6,  # how fast it is here
+    "cluster": 6,  # the arena on many machines
     "cli": 6,
     "__main__": 6,
     "": 7,  # pisti_env/__init__.py: offers what lies below, so nothing below imports from it
@@ -42,6 +43,7 @@ PEERS = {
     ("position", "tables"),
     ("position", "view"),
     ("cli", "bench"),
+    ("cli", "cluster"),
     ("__main__", "cli"),
 }
 

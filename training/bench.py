@@ -43,19 +43,25 @@ def bench(settings: Settings, rounds: int) -> None:
         decisions = collect(network, batch, buffers, settings, decks, generator)
         learn(network, optimizer, decisions, settings, 0.01, generator)
 
-    rollouts = torch.rand(rules.num_plays, *batch.observations.shape).to(device)
-    everything = rollouts.flatten(0, 1)
-    minibatches = everything.tensor_split(max(1, round(len(everything) / settings.minibatch_size)))
+    inputs = batch.observations.shape[1]
+    sizes = (inputs,) if network.critic is None else (inputs, network.critic.num_inputs)
+    # What the network is shown, and what its critic is.
+    rollouts = [torch.rand(rules.num_plays, settings.num_tables, n).to(device) for n in sizes]
+    count = max(1, round(rules.num_plays * settings.num_tables / settings.minibatch_size))
+    minibatches = [rollout.flatten(0, 1).tensor_split(count) for rollout in rollouts]
+
+    def forward(*shown: Tensor) -> tuple[Tensor, ...]:
+        outputs = network(shown[0])
+        return outputs if network.critic is None else (*outputs, network.critic(shown[1])[1])
 
     def network_alone() -> None:
         with torch.inference_mode():
-            for observations in rollouts:
-                network(observations)
-        for minibatch in list(minibatches) * settings.epochs:
-            logits, values = network(minibatch)
+            for shown in zip(*rollouts, strict=True):
+                forward(*shown)
+        for shown in list(zip(*minibatches, strict=True)) * settings.epochs:
+            outputs = forward(*shown)
             optimizer.zero_grad()
-            gradients: tuple[Tensor, ...] = torch.ones_like(logits), torch.ones_like(values)
-            torch.autograd.backward((logits, values), gradients)
+            torch.autograd.backward(outputs, tuple(torch.ones_like(o) for o in outputs))
             optimizer.step()
 
     plays = rules.num_plays * settings.num_tables

@@ -23,6 +23,7 @@ class Network(nn.Module):
         self, num_inputs: int, num_actions: int, hidden: tuple[int, ...], critic_inputs: int = 0
     ):
         super().__init__()
+        self.num_inputs = num_inputs
         sizes = (num_inputs, *hidden)
         self.hidden = nn.ModuleList(
             nn.Linear(inputs, outputs) for inputs, outputs in itertools.pairwise(sizes)

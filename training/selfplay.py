@@ -124,7 +124,7 @@ class Settings:
     """Tables played at once, a whole deal each per update."""
     minibatch_size: int = 3072
     """Decisions in a step of the optimizer."""
-    all_seeing_critic: bool = False
+    all_seeing_critic: bool = True
     """Whether a network of its own, which sees all cards, estimates the values that a play's
     advantage is taken from. Only in training: the policy that is saved sees what a seat sees."""
     epochs: int = 2
@@ -145,7 +145,7 @@ class Settings:
     """How far from 1 a ratio of probabilities still counts."""
     max_grad_norm: float = 0.5
     """Longer gradients are shortened to this."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = 0.6
     """How fast an advantage stops looking ahead, in decisions of the same seat; 1: never."""
     reward_scale: float = 0.1
     """What a point counts for the network."""
