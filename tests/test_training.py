@@ -453,6 +453,32 @@ def test_stopped_and_resumed_equals_not_stopped(tmp_path, changes):
     assert [row["update"] for row in rows_of(parts)] == list("123456")
 
 
+def test_a_run_starts_from_the_network_of_another(tmp_path, monkeypatch):
+    first, second, rest = tmp_path / "first", tmp_path / "second", tmp_path / "rest"
+    run_for(TINY, first)
+    tiny = ["--num-tables", "8", "--hidden", "16", "--threads", "1", "--evaluate-every", "0"]
+
+    def start(*arguments):
+        monkeypatch.setattr(sys, "argv", ["selfplay", *map(str, arguments), *tiny])
+        selfplay.main()
+
+    # With no steps that change anything, it is the same network, and its critic's.
+    slow = ["--learning-rate", "1e-12", "--final-learning-rate", "1e-12", "--steps", 400]
+    start("--start-from", first, "--run", second, *slow)
+    before, after = tensors_of(first), tensors_of(second)
+    names = [name for name in before if name.startswith("network.")]
+    assert any(name.startswith("network.critic.") for name in names)
+    assert all(np.allclose(before[name], after[name], atol=1e-6) for name in names)
+    training = read_checkpoint(second / "policy.safetensors").metadata["training"]
+    assert training["start_from"] == "first"
+    assert selfplay.read_settings(second).start_from == first
+    with pytest.raises(SystemExit, match=r"cannot be started from"):
+        start("--start-from", tmp_path, "--run", rest)
+    with pytest.raises(SystemExit, match=r"hidden\.0\.weight has shape .* expected"):
+        start("--start-from", first, "--run", rest, "--rules", "players=3")
+    assert not rest.exists()
+
+
 def test_a_killed_run_goes_on_from_its_last_save(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     run_for(TINY, whole)

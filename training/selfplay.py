@@ -109,6 +109,9 @@ class Settings:
     """Folder of the run, which must not exist yet; default: runs/ and the time and the seed."""
     resume: Path | None = None
     """Folder of an interrupted run to go on with, under its own settings."""
+    start_from: Path | None = None
+    """Folder of another run, whose network to begin with instead of a random one: to learn on under
+    other settings. Rules, observation, hidden layers and critic must be of the same sizes."""
     seed: int = 0
     """Decides all that is drawn. With steps and equal threads, two runs on a CPU are equal."""
     device: str = "cpu"
@@ -662,6 +665,7 @@ def checkpoint_of(
     training |= {name: status[name] for name in ("update", "plays", "seconds")}
     # Folders are the machine's, not the policy's.
     del training["run"], training["resume"]
+    training["start_from"] = settings.start_from and settings.start_from.name
     training["pool_baselines"] = [Path(name).name for name in settings.pool_baselines]
     return make_checkpoint(
         [*layers, (weight[:-1], bias[:-1])],
@@ -722,6 +726,23 @@ def save(folder: Path, settings: Settings, learner: Learner, status: Mapping[str
     if batch.rules.target is not None:
         arrays |= {f"tables.{name}": array for name, array in batch.get_state().items()}
     write_file(folder / STATE, pack(arrays, status))
+
+
+def take_up_network(folder: Path, network: Network) -> None:
+    """Give the network the weights, of its critic too, that a run saved last."""
+    path = folder / STATE
+    try:
+        with safe_open(path, framework="numpy") as file:
+            for name, parameter in network.named_parameters():
+                tensor = torch.from_numpy(file.get_tensor(f"network.{name}"))
+                if tensor.shape != parameter.shape:
+                    raise ValueError(
+                        f"its {name} has shape {tuple(tensor.shape)}; expected "
+                        f"{tuple(parameter.shape)}"
+                    )
+                parameter.data.copy_(tensor)
+    except (OSError, SafetensorError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{path} cannot be started from: {first_line(error)}") from None
 
 
 def load_state(folder: Path, learner: Learner) -> dict[str, Any]:
@@ -787,6 +808,8 @@ def read_settings(folder: Path) -> Settings:
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         stored |= {name: tuple(stored[name]) for name in ("hidden", "pool_baselines")}
+        if stored.get("start_from") is not None:
+            stored["start_from"] = Path(stored["start_from"])
         return Settings(**{**stored, "run": folder})
     except (FileNotFoundError, NotADirectoryError):
         raise ValueError(f"run {folder} has no {SETTINGS}, so there is nothing to resume") from None
@@ -960,6 +983,8 @@ def main() -> None:
                 settings = read_settings(folder)
                 rules = check_settings(settings)
             learner = make_learner(settings, rules)  # first, for it may fail
+            if folder is None and settings.start_from is not None:
+                take_up_network(settings.start_from, learner.network)
             folder = folder or make_run(settings)
             with locked(folder):
                 for left in folder.rglob("*.tmp"):  # by a process that was killed
