@@ -67,8 +67,9 @@ def test_every_legal_action_is_drawn_as_often():
 
 def test_many_tables_at_once_are_far_quicker_than_one():
     starts = [lambda: bench.play_aec(pisti_v0.raw_env()), lambda: bench.play_batch(4096, 1)]
-    one, many = bench.measure_all(starts, seconds=0.2, rounds=3)
-    assert max(many) > 50 * max(one)
+    one, many = bench.measure_all(starts, seconds=0.2, rounds=5)
+    # About 60 on a quiet machine. By turns, since other tests run beside it.
+    assert max(b / a for a, b in zip(one, many, strict=True)) > 40
 
 
 def test_a_table_is_small():

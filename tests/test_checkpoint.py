@@ -528,8 +528,10 @@ def test_a_shipped_policy_has_a_card(file):
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
 def test_a_shipped_policy_is_strong(file):
     """Its card has what 10,000 decks gave; 300 can tell that from nothing learned."""
-    evaluation = arena.evaluate([str(file), "greedy"], read_checkpoint(file).rules, deals=300)
-    assert evaluation.results[0].low > 2
+    rules = read_checkpoint(file).rules
+    evaluation = arena.evaluate([str(file), "greedy"], rules, deals=300)
+    # Three sides share what two do, so their points lie closer together.
+    assert evaluation.results[0].low > (2 if rules.sides == 2 else 1)
 
 
 # Made of any network's layers.

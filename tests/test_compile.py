@@ -264,12 +264,12 @@ def test_torch_is_not_needed():
     import sys
     class Refuse:
         def find_spec(self, name, path=None, target=None):
-            if name.split(".")[0] in ("torch", "tensorboard", "pygame", "tyro"):
+            if name.split(".")[0] in ("torch", "tensorboard", "pygame", "tyro", "ray", "pyspiel"):
                 raise ImportError(name + " is not there")
     sys.meta_path.insert(0, Refuse())
     import pisti_env, pkgutil, importlib
     for module in pkgutil.walk_packages(pisti_env.__path__, "pisti_env."):
-        if not module.name.endswith("__main__"):
+        if not module.name.endswith(("__main__", ".openspiel")):
             importlib.import_module(module.name)
     """ + DEAL.replace("\n", "\n    ")
     run(code)
