@@ -4,12 +4,14 @@ Each script trains with its library alone, and ends with a policy that `pisti ev
 nothing else installed.
 """
 
+import contextlib
 import dataclasses
 import datetime
 import importlib.metadata
 import json
+import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +43,7 @@ class Settings:
     run: Path | None = None
     """Folder of the run, which must not exist yet; default: runs/ and the time."""
     deals: int = 10_000
-    """Decks that the policy is measured on in the end, each in all seatings."""
+    """Decks that the policy is measured on in the end, each in all seatings; 0: it is not."""
 
 
 class Budget:
@@ -51,6 +53,24 @@ class Budget:
         self._minutes, self._steps = settings.minutes, settings.steps
         self._begun = time.monotonic() - seconds
         self._told = seconds
+        self.stopped = False
+        """Whether a signal to stop has come."""
+
+    @contextlib.contextmanager
+    def used_up_by_signals(self) -> Iterator[None]:
+        """Have Ctrl-C or SIGTERM use the budget up, so that training ends as usual and what was
+        learned is kept. The second one stops at once."""
+
+        def catch(number: int, frame: Any) -> None:
+            self.stopped = True
+            signal.signal(number, signal.SIG_DFL)
+
+        before = {n: signal.signal(n, catch) for n in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     @property
     def seconds(self) -> float:
@@ -58,7 +78,9 @@ class Budget:
         return time.monotonic() - self._begun
 
     def used(self, steps: int) -> float:
-        """Return the share that is used up after `steps`, 0 to 1."""
+        """Return the share that is used up after `steps`, 0 to 1; 1 once a signal has come."""
+        if self.stopped:
+            return 1.0
         share = self.seconds / (60 * self._minutes)
         return min(1.0, max(share, steps / self._steps if self._steps else 0.0))
 
@@ -143,12 +165,13 @@ def finish(
     illegal_actions: int,
     deals: int,
 ) -> None:
-    """Write a run's policy, measure it against the weaker baselines, and tell."""
+    """Write a run's policy, measure it against the weaker baselines unless `deals` is 0, and
+    tell."""
     packages, path = tuple(packages), folder / POLICY
     write_checkpoint(path, policy)
     write_result(folder, packages, steps, seconds, illegal_actions)
     results = []
-    for opponent in ("random", "greedy"):
+    for opponent in ("random", "greedy") if deals else ():
         names = ["policy", opponent]
         evaluation = evaluate([path, opponent], policy.rules, deals, names=names, progress=True)
         print(evaluation, flush=True)

@@ -7,12 +7,14 @@ At first the opponents are baselines; then snapshots of the policy's own past jo
 
 The run's folder gets `policy.safetensors`, which `pisti evaluate` plays without Stable-Baselines3;
 `model.zip`, which is Stable-Baselines3's own and only for `--resume` (it holds pickled Python: take
-it from nobody); and `result.json`.
+it from nobody); and `result.json`. Ctrl-C ends training after the current update and saves all of
+this, unmeasured.
 """
 
 import dataclasses
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,6 @@ import numpy as np
 import torch
 import tyro
 from sb3_contrib import MaskablePPO
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
 from pisti_env.agents import load
@@ -157,39 +158,20 @@ def policy_of(model: MaskablePPO, settings: Settings) -> Checkpoint:
 # Training.
 
 
-class Watch(BaseCallback):
-    """Anneals, tells how far training is, and stops it at the share `until` of the budget."""
-
-    def __init__(self, budget: common.Budget, settings: Settings):
-        super().__init__()
-        self.budget, self.settings, self.until = budget, settings, 1.0
-
-    def _on_rollout_start(self) -> None:
-        left = 1 - self.budget.used(self.num_timesteps)
-        rate = self.settings.learning_rate * (0.01 + 0.99 * left)
-        self.model.lr_schedule = lambda _: rate
-        self.model.ent_coef = self.settings.entropy_coef * (0.1 + 0.9 * left)
-        entropy = -self.logger.name_to_value.get("train/entropy_loss", float("nan"))
-        self.budget.tell(self.num_timesteps, f"entropy {entropy:.2f}")
-
-    def _on_step(self) -> bool:
-        return self.budget.used(self.num_timesteps) < self.until
-
-
 class Trainer:
     """A run: the model, its opponents, its budget and its folder."""
 
     def __init__(self, settings: Settings, folder: Path):
         self.settings, self.folder, self.rules = settings, folder, parse_rules(settings.rules)
         self.baselines = [load(name, self.rules) for name in settings.baselines]
-        self.illegal_actions, seconds = 0, 0.0
+        self.past_illegal_actions, seconds = 0, 0.0
         self.envs = self.make_envs()
         if settings.resume is None:
             self.model = make_model(self.envs, settings)
         else:
             self.model = MaskablePPO.load(folder / MODEL, self.envs, device="cpu")
             figures = json.loads((folder / common.RESULT).read_text(encoding="utf-8"))
-            self.illegal_actions, seconds = figures["illegal_actions"], figures["seconds"]
+            self.past_illegal_actions, seconds = figures["illegal_actions"], figures["seconds"]
         self.budget = common.Budget(settings, seconds)
 
     def make_envs(self) -> PistiVecEnv:
@@ -202,17 +184,41 @@ class Trainer:
         return PistiVecEnv(envs, self.settings.reward_scale)
 
     def train(self) -> None:
-        """Learn until the budget is used up; after every part of it, save and renew the pool."""
-        watch = Watch(self.budget, self.settings)
-        part = self.settings.snapshot_minutes / self.settings.minutes
+        """Learn until the budget is used up; now and then save, and renew the pool."""
+        self.envs.seed(self.settings.seed + self.model.num_timesteps)
+        begun = self.budget.seconds
         while self.budget.used(self.model.num_timesteps) < 1:
-            watch.until = min(1.0, self.budget.used(self.model.num_timesteps) + part)
-            self.envs.seed(self.settings.seed + self.model.num_timesteps)
-            self.model.learn(10**9, watch, log_interval=None, reset_num_timesteps=False)
-            self.illegal_actions += self.envs.envs.illegal_actions
-            self.save()
-            self.envs = self.make_envs()
-            self.model.set_env(self.envs)
+            if self.budget.seconds - begun >= 60 * self.settings.snapshot_minutes:
+                begun = self.budget.seconds
+                self.save()
+                self.renew_pool()
+            self.update()
+        self.save()
+
+    def update(self) -> None:
+        """Play a deal at every table and learn from it."""
+        left = 1 - self.budget.used(self.model.num_timesteps)
+        rate = self.settings.learning_rate * (0.01 + 0.99 * left)
+        self.model.lr_schedule = lambda _: rate
+        self.model.ent_coef = self.settings.entropy_coef * (0.1 + 0.9 * left)
+        # The least that it can do is one update. A callback that stops it in the middle of one, as
+        # is usual, has it throw away what was played.
+        self.model.learn(1, log_interval=None, reset_num_timesteps=False)
+        entropy = -self.model.logger.name_to_value["train/entropy_loss"]
+        self.budget.tell(self.model.num_timesteps, f"entropy {entropy:.2f}")
+
+    def renew_pool(self) -> None:
+        """Go on at new tables, with the newest snapshots. Between updates every deal is over, so
+        only matches are lost."""
+        self.past_illegal_actions = self.illegal_actions
+        self.envs = self.make_envs()
+        self.envs.seed(self.settings.seed + self.model.num_timesteps)
+        self.model.set_env(self.envs)
+
+    @property
+    def illegal_actions(self) -> int:
+        """How many illegal actions there were in the whole run."""
+        return self.past_illegal_actions + self.envs.envs.illegal_actions
 
     def save(self) -> None:
         """Write a snapshot of the policy, and what to go on from."""
@@ -234,31 +240,52 @@ def read_settings(given: Settings) -> Settings:
     return Settings(**known)
 
 
+def check_settings(settings: Settings) -> None:
+    """Raise `ValueError` for a number that Stable-Baselines3 would take and never end with."""
+    for name in ("threads", "num_envs", "batch_size", "epochs", "pool_size"):
+        if getattr(settings, name) < 1:
+            value = getattr(settings, name)
+            raise ValueError(f"{name.replace('_', '-')} is {value}; expected an int of 1 or more")
+
+
+def open_trainer(settings: Settings) -> Trainer:
+    """Return the trainer of a new run or of one that goes on. A new one's folder is left only if
+    everything could be made."""
+    if settings.resume is not None:
+        settings = read_settings(settings)
+        check_settings(settings)
+        torch.set_num_threads(settings.threads)
+        return Trainer(settings, settings.resume)
+    check_settings(settings)
+    folder = common.open_run("sb3", settings)
+    try:
+        return Trainer(settings, folder)
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+
+
 def main() -> None:
     """Train as the command line says."""
     settings = tyro.cli(Settings, prog="python -m training.sb3_maskable_ppo", description=__doc__)
     try:
-        if settings.resume is None:
-            folder = common.open_run("sb3", settings)
-        else:
-            folder = settings.resume
-            settings = read_settings(settings)
-            torch.set_num_threads(settings.threads)
-        trainer = Trainer(settings, folder)
-        trainer.train()
+        trainer = open_trainer(settings)
+        settings, budget = trainer.settings, trainer.budget
+        with budget.used_up_by_signals():
+            trainer.train()
         common.finish(
-            folder,
+            trainer.folder,
             policy_of(trainer.model, settings),
             PACKAGES,
             trainer.model.num_timesteps,
-            trainer.budget.seconds,
+            budget.seconds,
             trainer.illegal_actions,
-            settings.deals,
+            0 if budget.stopped else settings.deals,
         )
     except (OSError, ValueError) as error:
         sys.exit(f"training.sb3_maskable_ppo: {error}")
-    except KeyboardInterrupt:
-        sys.exit(f"stopped; python -m training.sb3_maskable_ppo --resume {folder} goes on")
+    if budget.stopped:
+        print(f"stopped; python -m training.sb3_maskable_ppo --resume {trainer.folder} goes on")
 
 
 if __name__ == "__main__":
