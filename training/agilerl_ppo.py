@@ -88,10 +88,10 @@ def make_agent(envs: Any, settings: Settings) -> PPO:
     )
 
 
-def train(settings: Settings, envs: Any) -> tuple[PPO, int, float]:
-    """Learn until the budget is used up; return the agent, its decisions and its seconds."""
+def train(settings: Settings, envs: Any, budget: common.Budget) -> tuple[PPO, int]:
+    """Learn until the budget is used up; return the agent and its decisions."""
     agent = make_agent(envs, settings)
-    budget, steps = common.Budget(settings), 0
+    steps = 0
     observations, infos = envs.reset(seed=settings.seed)
     done = scores = np.zeros(settings.num_envs)
     while budget.used(steps) < 1:
@@ -107,7 +107,7 @@ def train(settings: Settings, envs: Any) -> tuple[PPO, int, float]:
         agent.learn()
         points = np.mean(finished) / settings.reward_scale
         budget.tell(steps, f"{points:+.2f} points a deal over its opponents")
-    return agent, steps, budget.seconds
+    return agent, steps
 
 
 def main() -> None:
@@ -118,10 +118,12 @@ def main() -> None:
         np.random.seed(settings.seed)  # noqa: NPY002, AgileRL draws from it
         torch.manual_seed(settings.seed)
         envs = make_envs(settings)
-        agent, steps, seconds = train(settings, envs)
+        budget = common.Budget(settings)
+        with budget.used_up_by_signals():
+            agent, steps = train(settings, envs, budget)
         policy = common.policy_of(agent.actor.modules(), settings)
         illegal = envs.unwrapped.illegal_actions
-        common.finish(folder, policy, PACKAGES, steps, seconds, illegal, settings.deals)
+        common.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
     except (OSError, ValueError) as error:
         sys.exit(f"training.agilerl_ppo: {error}")
 

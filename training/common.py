@@ -161,17 +161,17 @@ def finish(
     policy: Checkpoint,
     packages: Iterable[str],
     steps: int,
-    seconds: float,
+    budget: Budget,
     illegal_actions: int,
     deals: int,
 ) -> None:
-    """Write a run's policy, measure it against the weaker baselines unless `deals` is 0, and
-    tell."""
-    packages, path = tuple(packages), folder / POLICY
+    """Write a run's policy, measure it against the weaker baselines, unless `deals` is 0 or the run
+    was stopped, and tell."""
+    packages, path, seconds = tuple(packages), folder / POLICY, budget.seconds
     write_checkpoint(path, policy)
     write_result(folder, packages, steps, seconds, illegal_actions)
     results = []
-    for opponent in ("random", "greedy") if deals else ():
+    for opponent in ("random", "greedy") if deals and not budget.stopped else ():
         names = ["policy", opponent]
         evaluation = evaluate([path, opponent], policy.rules, deals, names=names, progress=True)
         print(evaluation, flush=True)

@@ -263,14 +263,11 @@ def save(algorithm: Any, folder: Path, budget: common.Budget, steps: int) -> Non
     common.write_result(folder, PACKAGES, steps, budget.seconds, count_illegal(algorithm))
 
 
-def train(settings: Settings, folder: Path, algorithm: Any) -> tuple[int, float]:
-    """Learn until the budget is used up; return the plays and the seconds."""
-    seconds, steps_before = 0.0, 0
-    if settings.resume is not None:
-        algorithm.restore_from_path(str((folder / SAVED).resolve()))
-        figures = json.loads((folder / common.RESULT).read_text(encoding="utf-8"))
-        seconds, steps_before = figures["seconds"], figures["steps"]
-    budget, steps, saved = common.Budget(settings, seconds), steps_before, seconds
+def train(
+    settings: Settings, folder: Path, algorithm: Any, budget: common.Budget, steps: int
+) -> int:
+    """Learn until the budget is used up, after `steps` plays; return all plays."""
+    saved = budget.seconds
     for update in itertools.count(1):
         figures = algorithm.train()
         steps += int(figures["env_runners"].get("num_env_steps_sampled", 0))
@@ -285,7 +282,7 @@ def train(settings: Settings, folder: Path, algorithm: Any) -> tuple[int, float]
             saved = budget.seconds
             save(algorithm, folder, budget, steps)
     save(algorithm, folder, budget, steps)
-    return steps, budget.seconds
+    return steps
 
 
 def read_settings(given: Settings) -> Settings:
@@ -322,12 +319,19 @@ def main() -> None:
         start_ray(settings)
         try:
             algorithm = make_config(settings).build_algo()
-            steps, seconds = train(settings, folder, algorithm)
+            seconds, steps = 0.0, 0
+            if settings.resume is not None:
+                algorithm.restore_from_path(str((folder / SAVED).resolve()))
+                figures = json.loads((folder / common.RESULT).read_text(encoding="utf-8"))
+                seconds, steps = figures["seconds"], figures["steps"]
+            budget = common.Budget(settings, seconds)
+            with budget.used_up_by_signals():
+                steps = train(settings, folder, algorithm, budget, steps)
             illegal, policy = count_illegal(algorithm), policy_of(algorithm, settings)
             algorithm.stop()
         finally:
             ray.shutdown()
-        common.finish(folder, policy, PACKAGES, steps, seconds, illegal, settings.deals)
+        common.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
     except (OSError, ValueError, ConnectionError) as error:
         sys.exit(f"training.rllib_ppo: {error}")
 

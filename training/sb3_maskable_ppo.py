@@ -252,10 +252,11 @@ def open_trainer(settings: Settings) -> Trainer:
     """Return the trainer of a new run or of one that goes on. A new one's folder is left only if
     everything could be made."""
     if settings.resume is not None:
+        folder = settings.resume
         settings = read_settings(settings)
         check_settings(settings)
         torch.set_num_threads(settings.threads)
-        return Trainer(settings, settings.resume)
+        return Trainer(settings, folder)
     check_settings(settings)
     folder = common.open_run("sb3", settings)
     try:
@@ -278,9 +279,9 @@ def main() -> None:
             policy_of(trainer.model, settings),
             PACKAGES,
             trainer.model.num_timesteps,
-            budget.seconds,
+            budget,
             trainer.illegal_actions,
-            0 if budget.stopped else settings.deals,
+            settings.deals,
         )
     except (OSError, ValueError) as error:
         sys.exit(f"training.sb3_maskable_ppo: {error}")

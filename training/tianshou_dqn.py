@@ -120,15 +120,15 @@ def make_algorithm(env: Any, settings: Settings) -> DQN[Any]:
     )
 
 
-def train(settings: Settings, envs: list[Any]) -> tuple[DQN[Any], int, float]:
-    """Learn until the budget is used up; return the algorithm, its decisions and its seconds."""
+def train(settings: Settings, envs: list[Any], budget: common.Budget) -> tuple[DQN[Any], int]:
+    """Learn until the budget is used up; return the algorithm and its decisions."""
     algorithm = make_algorithm(envs[0], settings)
     vector = DummyVectorEnv([lambda env=env: env for env in envs])
     vector.seed(settings.seed)
     buffer = VectorReplayBuffer(settings.buffer_size, len(envs))
     collector = Collector[Any](algorithm, vector, buffer, exploration_noise=True)
     collector.reset()
-    budget, steps, losses = common.Budget(settings), 0, [0.0]
+    steps, losses = 0, [0.0]
     while (used := budget.used(steps)) < 1:
         algorithm.policy.set_eps_training(settings.exploration * max(0.05, 1 - 2 * used))
         with policy_within_training_step(algorithm.policy):
@@ -138,7 +138,7 @@ def train(settings: Settings, envs: list[Any]) -> tuple[DQN[Any], int, float]:
                     losses.append(algorithm.update(buffer, settings.batch_size).loss)
         losses = losses[-100:]
         budget.tell(steps, f"loss {np.mean(losses):.3f}")
-    return algorithm, steps, budget.seconds
+    return algorithm, steps
 
 
 def main() -> None:
@@ -149,10 +149,12 @@ def main() -> None:
         np.random.seed(settings.seed)  # noqa: NPY002, Tianshou draws from it
         torch.manual_seed(settings.seed)
         envs = make_envs(settings)
-        algorithm, steps, seconds = train(settings, envs)
+        budget = common.Budget(settings)
+        with budget.used_up_by_signals():
+            algorithm, steps = train(settings, envs, budget)
         policy = common.policy_of(algorithm.policy.model.modules(), settings)
         illegal = sum(env.unwrapped.illegal_actions for env in envs)
-        common.finish(folder, policy, PACKAGES, steps, seconds, illegal, settings.deals)
+        common.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
     except (OSError, ValueError) as error:
         sys.exit(f"training.tianshou_dqn: {error}")
 

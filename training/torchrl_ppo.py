@@ -160,8 +160,10 @@ def minibatches(plays: TensorDict, settings: Settings) -> Iterator[TensorDict]:
             yield plays[order[start : start + settings.batch_size]]
 
 
-def train(settings: Settings, env: PistiTables) -> tuple[ProbabilisticActor, int, float]:
-    """Learn until the budget is used up; return the policy, its decisions and its seconds."""
+def train(
+    settings: Settings, env: PistiTables, budget: common.Budget
+) -> tuple[ProbabilisticActor, int]:
+    """Learn until the budget is used up; return the policy and its decisions."""
     actor, critic = make_networks(env, settings)
     loss = ClipPPOLoss(
         actor, critic, entropy_coeff=settings.entropy_coef, critic_coeff=0.5, loss_critic_type="l2"
@@ -175,7 +177,7 @@ def train(settings: Settings, env: PistiTables) -> tuple[ProbabilisticActor, int
         total_frames=-1,
         auto_register_policy_transforms=False,  # the policy needs none, and silence warns
     )
-    budget, steps = common.Budget(settings), 0
+    steps = 0
     for deals in collector:
         steps += plays
         add_advantages(deals, critic, env.rules.players, settings.gae_lambda)
@@ -195,7 +197,7 @@ def train(settings: Settings, env: PistiTables) -> tuple[ProbabilisticActor, int
         if budget.used(steps) >= 1:
             break
     collector.shutdown()
-    return actor, steps, budget.seconds
+    return actor, steps
 
 
 def main() -> None:
@@ -208,10 +210,12 @@ def main() -> None:
         folder = common.open_run("torchrl", settings)
         torch.manual_seed(settings.seed)
         env = PistiTables(settings.num_tables, rules, settings.reward_scale, settings.seed)
-        actor, steps, seconds = train(settings, env)
+        budget = common.Budget(settings)
+        with budget.used_up_by_signals():
+            actor, steps = train(settings, env, budget)
         policy = common.policy_of(actor.modules(), settings)
         illegal = env.tables.illegal_actions
-        common.finish(folder, policy, PACKAGES, steps, seconds, illegal, settings.deals)
+        common.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
     except (OSError, ValueError) as error:
         sys.exit(f"training.torchrl_ppo: {error}")
 

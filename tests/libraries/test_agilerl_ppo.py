@@ -43,7 +43,7 @@ def test_rewards_of_a_deal_are_its_score(rules):
 
 def test_the_exported_policy_is_the_library_s():
     envs = script.make_envs(TINY)
-    agent, steps, _ = script.train(TINY, envs)
+    agent, steps = script.train(TINY, envs, common.Budget(TINY))
     assert steps > 0
     policy = PolicyAgent(common.policy_of(agent.actor.modules(), TINY))
     assert policy.rules == Rules()

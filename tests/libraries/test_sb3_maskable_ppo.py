@@ -1,7 +1,9 @@
 """Stable-Baselines3: what its environment hears, what it learns, and what is exported."""
 
 import json
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from pisti_env.agents.policy import PolicyAgent
 from pisti_env.single import PistiEnv, PistiVectorEnv
 from training import sb3_maskable_ppo as script
 
+ROOT = Path(__file__).resolve().parents[2]
 TINY = script.Settings(minutes=60, threads=1, num_envs=32, batch_size=128, hidden=(16, 8))
 
 
@@ -90,6 +93,30 @@ def test_a_run_that_exists_is_not_overwritten(monkeypatch, tmp_path):
     with pytest.raises(SystemExit, match="bridge"):
         run(monkeypatch, "--run", tmp_path / "new", "--rules", "bridge")
     assert not (tmp_path / "new").exists()
+
+
+def test_a_run_that_is_stopped_keeps_what_it_learned(tmp_path):
+    folder = tmp_path / "run"
+    command = [sys.executable, "-m", "training.sb3_maskable_ppo", "--threads", "1", "--run"]
+    process = subprocess.Popen([*command, folder], cwd=ROOT, text=True, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert " left" in process.stdout.readline()
+    process.terminate()
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 0 and f"--resume {folder} goes on" in printed
+    assert load(folder / "policy.safetensors").rules == Rules()
+    result = json.loads((folder / "result.json").read_text())
+    assert result["results"] == [] and result["illegal_actions"] == 0
+    assert (folder / "model.zip").is_file()
+
+
+def test_what_would_never_end_is_refused(monkeypatch, tmp_path):
+    for option in ("--batch-size", "--threads", "--num-envs"):
+        with pytest.raises(SystemExit, match="is 0; expected an int of 1 or more"):
+            run(monkeypatch, "--run", tmp_path / "run", option, 0)
+    with pytest.raises(SystemExit, match="nobody"):
+        run(monkeypatch, "--run", tmp_path / "run", "--baselines", "nobody")
+    assert not (tmp_path / "run").exists()
 
 
 def test_masks_are_asked_for():

@@ -71,7 +71,7 @@ def test_advantages_with_a_long_horizon_are_what_is_to_come_less_the_value():
 
 def test_the_exported_policy_is_the_library_s():
     env = tables(Rules(), num_tables=16)
-    actor, steps, _ = script.train(TINY, env)
+    actor, steps = script.train(TINY, env, common.Budget(TINY))
     assert steps > 0 and env.tables.illegal_actions == 0
     policy = PolicyAgent(common.policy_of(actor.modules(), TINY))
     shown = env.reset()
