@@ -14,7 +14,13 @@ from training import agilerl_ppo as script
 from training import common
 
 TINY = script.Settings(
-    minutes=0.05, threads=1, num_envs=16, batch_size=64, hidden=(16, 12, 8), opponents=("greedy",)
+    minutes=5,
+    steps=600,
+    threads=1,
+    num_envs=16,
+    batch_size=64,
+    hidden=(16, 12, 8),
+    opponents=("greedy",),
 )
 
 

@@ -13,7 +13,7 @@ from pisti_env.agents.policy import PolicyAgent
 from training import common
 from training import tianshou_dqn as script
 
-TINY = script.Settings(minutes=0.05, threads=1, num_envs=4, batch_size=32, hidden=(16, 8))
+TINY = script.Settings(minutes=5, steps=600, threads=1, num_envs=4, batch_size=32, hidden=(16, 8))
 
 
 @pytest.mark.parametrize("rules", ["standard", "players=3", "players=4"])

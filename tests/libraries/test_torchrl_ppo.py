@@ -16,7 +16,9 @@ from pisti_env.vector import DealBatch
 from training import common
 from training import torchrl_ppo as script
 
-TINY = script.Settings(minutes=0.05, threads=1, num_tables=16, batch_size=64, hidden=(16, 8))
+TINY = script.Settings(
+    minutes=5, steps=600, threads=1, num_tables=16, batch_size=64, hidden=(16, 8)
+)
 
 
 def tables(rules, scale=1.0, num_tables=5):
