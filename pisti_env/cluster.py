@@ -44,6 +44,8 @@ def playing_on_ray(address: str | None = None) -> Iterator[Callable[..., np.ndar
         ) from None
     alone = address is None and not os.environ.get("RAY_ADDRESS")
     own = {"_node_ip_address": "127.0.0.1", "include_dashboard": False} if alone else {}
+    # Without "local", a cluster that happens to run on this machine would be joined.
+    address = "local" if alone else address
     ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
 
     def play(

@@ -300,6 +300,7 @@ def start_ray(settings: Settings) -> None:
         ray.init(address=settings.address, log_to_driver=False)
     else:
         ray.init(
+            address="local",  # without it, a cluster that happens to run here would be joined
             include_dashboard=False,
             log_to_driver=False,
             _node_ip_address="127.0.0.1",
