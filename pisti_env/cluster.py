@@ -15,6 +15,7 @@ machines are of one kind.
 
 import contextlib
 import os
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -42,6 +43,8 @@ def playing_on_ray(address: str | None = None) -> Iterator[Callable[..., np.ndar
         raise ValueError(
             'Ray is asked for, but not installed; pip install "pisti-env[rllib]" installs it'
         ) from None
+    if address is not None:
+        check_address(address)
     alone = address is None and not os.environ.get("RAY_ADDRESS")
     own = {"_node_ip_address": "127.0.0.1", "include_dashboard": False} if alone else {}
     # Without "local", a cluster that happens to run on this machine would be joined.
@@ -77,3 +80,16 @@ def playing_on_ray(address: str | None = None) -> Iterator[Callable[..., np.ndar
         yield play
     finally:
         ray.shutdown()
+
+
+def check_address(address: str) -> None:
+    """Raise `ConnectionError` if nobody listens at HOST:PORT, which Ray takes minutes to find."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or "/" in host:  # auto, local, ray://…
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        raise ConnectionError(
+            f"no Ray cluster answers at {address} ({error}); ray start --head starts one"
+        ) from None

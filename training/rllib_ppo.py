@@ -38,6 +38,7 @@ from ray.rllib.env.multi_agent_env import MultiAgentEnv
 
 from pisti_env import pisti_v0
 from pisti_env.agents.checkpoint import Checkpoint
+from pisti_env.cluster import check_address
 from pisti_env.rules import parse_rules
 from training import common
 
@@ -297,6 +298,7 @@ def read_settings(given: Settings) -> Settings:
 def start_ray(settings: Settings) -> None:
     """Join the cluster, or start one that nobody else can reach."""
     if settings.address is not None:
+        check_address(settings.address)
         ray.init(address=settings.address, log_to_driver=False)
     else:
         ray.init(

@@ -1,6 +1,7 @@
 """`pisti evaluate --ray`: the same figures as in one process."""
 
 import json
+import re
 
 import pytest
 import ray
@@ -38,4 +39,7 @@ def test_a_cluster_finds_what_one_process_finds(arguments, tmp_path, capsys):
 def test_a_cluster_that_is_not_there_is_one_line(capsys):
     with pytest.raises(SystemExit):
         cli.main(["evaluate", "random", "greedy", "--deals", "10", "--ray", "127.0.0.1:1"])
-    assert "127.0.0.1:1" in capsys.readouterr().err
+    assert re.fullmatch(
+        r"pisti evaluate: no Ray cluster answers at 127\.0\.0\.1:1 \(.*\); ray start .*\n",
+        capsys.readouterr().err,
+    )
