@@ -2,9 +2,12 @@
 
     python -m training.agilerl_ppo --minutes 5 --run runs/agilerl
 
-The tables are one batch, Gymnasium's `make_vec("Pisti-v0", …)`, with the masks in the infos, where
-AgileRL looks for them. The run's folder gets `policy.safetensors`, which `pisti evaluate` plays
-without AgileRL, and `result.json`.
+The tables are one batch, Gymnasium's `make_vec("Pisti-v0", …)`, with the masks in the infos. They
+are played here and not by AgileRL's `collect_rollouts`, which notes where a deal ends one decision
+late: the last reward would reach the last decision alone.
+
+The run's folder gets `policy.safetensors`, which `pisti evaluate` plays without AgileRL, and
+`result.json`.
 """
 
 import dataclasses
@@ -16,7 +19,6 @@ import numpy as np
 import torch
 import tyro
 from agilerl.algorithms import PPO
-from agilerl.rollouts.on_policy import collect_rollouts
 from gymnasium.wrappers.vector import TransformReward
 
 import pisti_env  # noqa: F401, registers Pisti-v0
@@ -88,24 +90,51 @@ def make_agent(envs: Any, settings: Settings) -> PPO:
     )
 
 
+@dataclasses.dataclass
+class Moment:
+    """Where the tables are."""
+
+    observations: np.ndarray
+    masks: np.ndarray
+    begins: np.ndarray
+    """(n,) bool: whether the next decision is the first of its deal."""
+
+
+def play(agent: PPO, envs: Any, moment: Moment) -> float:
+    """Play a deal at every table, fill the agent's buffer, and work out advantages.
+
+    Moves `moment` on. Returns the mean reward of a deal.
+    """
+    buffer, total = agent.rollout_buffer, 0.0
+    buffer.reset()
+    for _ in range(agent.learn_step // agent.num_envs):
+        actions, log_probs, _, values = agent.get_action(moment.observations, moment.masks)
+        observations, rewards, ended, _, infos = envs.step(actions)
+        buffer.add(
+            obs=moment.observations,
+            action=actions,
+            reward=rewards,
+            done=moment.begins,  # the buffer means: whether the decision before was a deal's last
+            value=values,
+            log_prob=log_probs,
+            action_mask=moment.masks,
+        )
+        total += rewards.mean()
+        moment.observations, moment.masks, moment.begins = observations, infos["action_mask"], ended
+    _, _, _, values = agent.get_action(moment.observations, moment.masks)
+    buffer.compute_returns_and_advantages(last_value=values, last_done=moment.begins)
+    return total
+
+
 def train(settings: Settings, envs: Any, budget: common.Budget) -> tuple[PPO, int]:
     """Learn until the budget is used up; return the agent and its decisions."""
-    agent = make_agent(envs, settings)
-    steps = 0
+    agent, steps = make_agent(envs, settings), 0
     observations, infos = envs.reset(seed=settings.seed)
-    done = scores = np.zeros(settings.num_envs)
+    moment = Moment(observations, infos["action_mask"], np.ones(settings.num_envs, np.bool_))
     while budget.used(steps) < 1:
-        finished, observations, done, scores, infos = collect_rollouts(
-            agent,
-            envs,
-            last_obs=observations,
-            last_done=done,
-            last_scores=scores,
-            last_info=infos,
-        )
+        points = play(agent, envs, moment) / settings.reward_scale
         steps += agent.learn_step
         agent.learn()
-        points = np.mean(finished) / settings.reward_scale
         budget.tell(steps, f"{points:+.2f} points a deal over its opponents")
     return agent, steps
 

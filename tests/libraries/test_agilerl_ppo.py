@@ -1,5 +1,6 @@
 """AgileRL: what its environments tell, what it learns, and what is exported."""
 
+import dataclasses
 import json
 import sys
 
@@ -45,6 +46,21 @@ def test_rewards_of_a_deal_are_its_score(rules):
         points = [side["points"] for side in env._core.tables.score(0)]
         own = points.pop(env.seat % len(points))
         assert total[table] == pytest.approx((own - np.mean(points)) / 2)
+
+
+def test_the_last_reward_reaches_every_decision_of_its_deal():
+    settings = dataclasses.replace(TINY, gae_lambda=1.0)
+    envs = script.make_envs(settings)
+    agent = script.make_agent(envs, settings)
+    observations, infos = envs.reset(seed=0)
+    moment = script.Moment(observations, infos["action_mask"], np.ones(16, bool))
+    for _ in range(2):
+        script.play(agent, envs, moment)
+        assert moment.begins.all()
+        buffer = agent.rollout_buffer.buffer
+        rewards = buffer["rewards"].numpy().reshape(24, 16)
+        to_come = rewards[::-1].cumsum(0)[::-1]
+        assert np.allclose(buffer["returns"].numpy().reshape(24, 16), to_come, atol=1e-4)
 
 
 def test_the_exported_policy_is_the_library_s():
