@@ -124,7 +124,7 @@ def test_training_goes_on_when_a_node_is_lost(tmp_path, monkeypatch):
         second = cluster.add_node(num_cpus=1)
         folder = tmp_path / "run"
         process = run(
-            *("--address", cluster.address, "--num-env-runners", 2, "--minutes", 1.2),
+            *("--address", cluster.address, "--num-env-runners", 2, "--minutes", 2),
             *("--run", folder, "--threads", 1, "--deals", 100),
         )
         assert process.stdout is not None
