@@ -96,6 +96,8 @@ class PistiMultiAgent(MultiAgentEnv):
             rules=parse_rules(config["rules"]), observation=common.ENCODING
         )
         self.reward_scale = config["reward_scale"]
+        self._runner = getattr(config, "worker_index", 0)
+        self._seeded = False
         self.possible_agents = self.agents = self.table.possible_agents
         space: Any = self.table.observation_space(self.agents[0])
         actions: Any = self.table.action_space(self.agents[0])
@@ -110,8 +112,17 @@ class PistiMultiAgent(MultiAgentEnv):
         return {"observation": observation["observation"], "action_mask": mask}
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, Any]:
-        """Begin an episode; return the leader's observation, and no infos."""
-        self.table.reset(seed=seed)
+        """Begin an episode; return the leader's observation, and no infos.
+
+        Only the first seed counts: RLlib gives the same again before every sample, so that the same
+        decks would be played for ever; and those of two runners overlap.
+        """
+        first = None if seed is None or self._seeded else seed
+        self._seeded |= first is not None
+        if first is not None:
+            drawn = np.random.SeedSequence((first, self._runner)).generate_state(1, np.uint64)
+            first = int(drawn[0])
+        self.table.reset(seed=first)
         agent = self.table.agent_selection
         return {agent: self._observe(agent)}, {}
 

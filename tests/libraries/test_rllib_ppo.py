@@ -45,6 +45,18 @@ def test_every_seat_hears_all_that_its_side_earns(rules):
     assert env.table.illegal_actions == 0
 
 
+def test_the_same_seed_again_goes_on_to_other_decks():
+    env = script.PistiMultiAgent({"rules": "standard", "reward_scale": 1.0})
+    decks = []
+    for _ in range(5):
+        env.reset(seed=3)
+        decks.append(tuple(env.table.deck))
+    assert len(set(decks)) == 5
+    same = script.PistiMultiAgent({"rules": "standard", "reward_scale": 1.0})
+    same.reset(seed=3)
+    assert tuple(same.table.deck) == decks[0]
+
+
 def test_illegal_actions_have_no_probability_and_the_export_is_the_network():
     config = {"rules": "standard", "reward_scale": 1.0}
     env = script.PistiMultiAgent(config)
