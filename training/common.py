@@ -111,6 +111,14 @@ def open_run(name: str, settings: Settings) -> Path:
     return folder
 
 
+def read_settings(given: Any, own: Iterable[str]) -> Any:
+    """Return the settings of the run in the folder `given.resume`, but for those named in `own`,
+    which are as given now."""
+    known = json.loads((given.resume / SETTINGS).read_text(encoding="utf-8"))
+    known = {name: tuple(v) if isinstance(v, list) else v for name, v in known.items()}
+    return type(given)(**known | {name: getattr(given, name) for name in ("resume", *own)})
+
+
 def without_folders(settings: Settings) -> dict[str, Any]:
     """Return settings as data, but for folders, which are the machine's."""
     data = dataclasses.asdict(settings)

@@ -533,7 +533,6 @@ def run(settings: Cfr | Nfsp | Ismcts) -> dict[str, Any]:
         for number, handler in handlers.items():
             signal.signal(number, handler)
     result = {"library": "open_spiel", "version": version(), **result}
-    result["illegal_actions"] = 0  # the game refuses one with an error
     result["steps_per_second"] = result["steps"] / max(result["seconds"], 1e-9)
     write_json(folder / "result.json", result)
     print(f"{folder}: {result['steps']:,} steps, {result['steps_per_second']:,.1f} a second")

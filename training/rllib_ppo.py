@@ -47,6 +47,8 @@ MAIN = "main"
 SAVED = "rllib"
 ILLEGAL = -1e9  # added to logits; finite, so that a row without a legal action gives no NaN
 SAVE_SECONDS = 60.0
+# Settings that a resumed run takes from the command line.
+RENEWED = ("minutes", "steps", "deals", "address", "num_env_runners", "num_learners", "threads")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +56,8 @@ class Settings(common.Settings):
     """What a run is made of."""
 
     resume: Path | None = None
-    """Folder of a run to go on with, under its own settings but for minutes, steps, deals, address
-    and the numbers of runners and learners."""
+    """Folder of a run to go on with, under its own settings but for minutes, steps, deals, threads,
+    address and the numbers of runners and learners."""
     address: str | None = None
     """A running Ray cluster to join, HOST:PORT or auto; None: a Ray of its own on this machine."""
     num_env_runners: int = 1
@@ -237,21 +239,20 @@ def make_config(settings: Settings) -> PPOConfig:
 
 
 def policy_of(algorithm: Any, settings: Settings) -> Checkpoint:
-    """Return the policy as it is now, as `pisti_env` plays it."""
-    return common.policy_of(learned(algorithm).policy_net, settings)
-
-
-def learned(algorithm: Any) -> Any:
-    """Return `main` with the weights that were learned last."""
+    """Return the policy with the weights that were learned last, as `pisti_env` plays it."""
     module = algorithm.get_module(MAIN)
-    weights = algorithm.learner_group.get_weights([MAIN])[MAIN]
-    module.set_state(weights)
-    return module
+    module.set_state(weights_of_main(algorithm))
+    return common.policy_of(module.policy_net, settings)
+
+
+def weights_of_main(algorithm: Any) -> Any:
+    """Return the weights of `main` that were learned last."""
+    return algorithm.learner_group.get_weights([MAIN])[MAIN]
 
 
 def take_snapshot(algorithm: Any, number: int) -> None:
     """Make a former self equal to `main`."""
-    weights = algorithm.learner_group.get_weights([MAIN])[MAIN]
+    weights = weights_of_main(algorithm)
     algorithm.set_state({"learner_group": {"learner": {"rl_module": {past_name(number): weights}}}})
     algorithm.env_runner_group.sync_weights(
         from_worker_or_learner_group=algorithm.learner_group, policies=[past_name(number)]
@@ -297,15 +298,6 @@ def train(
     return steps
 
 
-def read_settings(given: Settings) -> Settings:
-    """Return the settings of the run that is to go on."""
-    assert given.resume is not None
-    known = json.loads((given.resume / common.SETTINGS).read_text(encoding="utf-8"))
-    known = {name: tuple(v) if isinstance(v, list) else v for name, v in known.items()}
-    own = ("minutes", "steps", "deals", "address", "num_env_runners", "num_learners", "resume")
-    return Settings(**known | {name: getattr(given, name) for name in own})
-
-
 def start_ray(settings: Settings) -> None:
     """Join the cluster, or start one that nobody else can reach."""
     if settings.address is not None:
@@ -329,7 +321,8 @@ def main() -> None:
             folder = common.open_run("rllib", settings)
         else:
             folder = settings.resume
-            settings = read_settings(settings)
+            torch.set_num_threads(settings.threads)
+            settings = common.read_settings(settings, RENEWED)
         start_ray(settings)
         try:
             algorithm = make_config(settings).build_algo()
@@ -346,7 +339,7 @@ def main() -> None:
         finally:
             ray.shutdown()
         common.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
-    except (OSError, ValueError, ConnectionError) as error:
+    except (OSError, ValueError) as error:
         sys.exit(f"training.rllib_ppo: {error}")
 
 

@@ -231,15 +231,6 @@ class Trainer:
         common.write_result(self.folder, PACKAGES, steps, self.budget.seconds, self.illegal_actions)
 
 
-def read_settings(given: Settings) -> Settings:
-    """Return the settings of the run that is to go on."""
-    assert given.resume is not None
-    known = json.loads((given.resume / common.SETTINGS).read_text(encoding="utf-8"))
-    known = {name: tuple(v) if isinstance(v, list) else v for name, v in known.items()}
-    known |= {name: getattr(given, name) for name in ("minutes", "steps", "deals", "resume")}
-    return Settings(**known)
-
-
 def check_settings(settings: Settings) -> None:
     """Raise `ValueError` for a number that Stable-Baselines3 would take and never end with."""
     for name in ("threads", "num_envs", "batch_size", "epochs", "pool_size"):
@@ -253,7 +244,7 @@ def open_trainer(settings: Settings) -> Trainer:
     everything could be made."""
     if settings.resume is not None:
         folder = settings.resume
-        settings = read_settings(settings)
+        settings = common.read_settings(settings, ("minutes", "steps", "deals"))
         check_settings(settings)
         torch.set_num_threads(settings.threads)
         return Trainer(settings, folder)
