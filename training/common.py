@@ -49,7 +49,12 @@ class Settings:
 class Budget:
     """The time and the steps that a run has, and how much of them is used up."""
 
-    def __init__(self, settings: Settings, seconds: float = 0.0):
+    def __init__(self, settings: Any, seconds: float = 0.0):
+        """Take `minutes` and `steps` from the settings; `seconds` is what the run has had before.
+        Raises `ValueError` unless they are above 0."""
+        if not settings.minutes > 0 or (settings.steps is not None and settings.steps < 1):
+            given = f"minutes is {settings.minutes}, steps is {settings.steps}"
+            raise ValueError(f"{given}; expected numbers above 0")
         self._minutes, self._steps = settings.minutes, settings.steps
         self._begun = time.monotonic() - seconds
         self._told = seconds
@@ -100,8 +105,7 @@ def open_run(name: str, settings: Settings) -> Path:
     """Make the folder of a new run, with its settings; return it. Raises `ValueError` if it exists
     or the settings are wrong, and leaves nothing then."""
     parse_rules(settings.rules)
-    if settings.minutes <= 0:
-        raise ValueError(f"minutes is {settings.minutes}; expected a number above 0")
+    Budget(settings)  # for its checks
     folder = settings.run or Path("runs") / f"{name}-{datetime.datetime.now():%Y%m%d-%H%M%S}"
     if folder.exists():
         raise ValueError(f"run {folder} exists; name another")

@@ -1,8 +1,8 @@
 """Play Pişti with OpenSpiel's algorithms. Needs the extra `openspiel`.
 
-    python training/openspiel.py cfr --minutes 5       # solve a small pack, exactly
-    python training/openspiel.py nfsp --minutes 30     # learn the real game by fictitious self-play
-    python training/openspiel.py ismcts --minutes 5    # search, against `random` and `greedy`
+    python -m training.openspiel cfr --minutes 5       # solve a small pack, exactly
+    python -m training.openspiel nfsp --minutes 30     # learn the real game by fictitious self-play
+    python -m training.openspiel ismcts --minutes 5    # search, against `random` and `greedy`
 
 `cfr`: CFR+ on a game that is small enough to write its whole tree down, two packets of two cards
 with twelve cards if nothing else is said. NashConv is what all players together could still gain by
@@ -20,7 +20,6 @@ information state) or `policy.safetensors` (nfsp).
 import dataclasses
 import importlib.metadata
 import json
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -37,14 +36,13 @@ from open_spiel.python.algorithms.mcts import RandomRolloutEvaluator
 from open_spiel.python.pytorch.nfsp import MODE, NFSP
 
 from pisti_env.agents import Agent, load
-from pisti_env.agents.checkpoint import Checkpoint, make_checkpoint, write_checkpoint
+from pisti_env.agents.checkpoint import Checkpoint, make_checkpoint, write_checkpoint, write_file
 from pisti_env.arena import evaluate
 from pisti_env.cards import KIND_NAMES, KIND_OF_CARD
 from pisti_env.openspiel import PistiGame, PistiState, ask
 from pisti_env.rules import parse_rules, rules_text
+from training.common import Budget
 
-PROGRESS_SECONDS = 10.0
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 MAX_NODES = 3_000_000  # of a tree that is written down, a few gigabytes
 
 
@@ -114,8 +112,8 @@ class Ismcts:
     """A preset and fields."""
     minutes: float = 5.0
     """Budget in minutes, the same for each opponent."""
-    games: int = 1000
-    """Most deals against each opponent."""
+    steps: int | None = None
+    """Budget in deals, the same for each opponent."""
     seed: int = 0
     """Decides all that is drawn."""
     simulations: int = 50
@@ -126,51 +124,6 @@ class Ismcts:
     """Agents or policies that play all other seats."""
     run: Path | None = None
     """Folder of the run, which must not exist yet; default: runs/openspiel- and the time."""
-
-
-class Budget:
-    """Time and steps, and who wants to stop: after Ctrl-C or a SIGTERM what is there is saved."""
-
-    def __init__(self, minutes: float, steps: int | None = None):
-        if not minutes > 0 or (steps is not None and steps < 1):
-            raise ValueError(f"minutes is {minutes}, steps is {steps}; expected numbers above 0")
-        self._start = self._told = time.monotonic()
-        self._seconds, self._steps = 60 * minutes, steps
-        self.stopped = False
-        for number in SIGNALS:
-            signal.signal(number, self._stop)
-
-    def _stop(self, number: int, frame: Any) -> None:
-        self.stopped = True
-        signal.signal(number, signal.SIG_DFL)  # the next one stops at once
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self._start
-
-    def left(self, steps: int = 0) -> bool:
-        """Return whether to go on after so many steps."""
-        if self.stopped or (self._steps is not None and steps >= self._steps):
-            return False
-        return self.seconds < self._seconds
-
-    def due(self) -> bool:
-        """Return whether it is time for the next line of progress."""
-        due = time.monotonic() - self._told >= PROGRESS_SECONDS
-        if due:
-            self._told = time.monotonic()
-        return due
-
-    def tell(self, steps: int, text: str) -> None:
-        """Print a line of progress."""
-        rate = steps / max(self.seconds, 1e-9)
-        left = max(0.0, self._seconds - self.seconds)
-        print(
-            f"{time.strftime('%H:%M:%S')}  {steps:,} steps, {rate:,.1f} a second, "
-            f"{left:.0f} s left, {text}",
-            flush=True,
-        )
 
 
 # CFR.
@@ -276,15 +229,15 @@ def solve(settings: Cfr, game: PistiGame, folder: Path) -> dict[str, Any]:
         figures["agents"][name] = nash_conv = pyspiel.nash_conv(tree.game, tree.policy_of(name))
         print(f"{name}: NashConv {nash_conv:.4f} points", flush=True)
     solver = pyspiel.CFRPlusSolver(tree.game)
-    budget, iterations, next_measured = Budget(settings.minutes, settings.steps), 0, 1
+    budget, iterations, next_measured = Budget(settings), 0, 1
     curve: list[tuple[int, float]] = []
-    while budget.left(iterations):
-        solver.evaluate_and_update_policy()
-        iterations += 1
-        if iterations == next_measured:  # seldom, for it takes as long as some iterations
-            next_measured = iterations + iterations // 2 + 1
-            curve.append((iterations, pyspiel.nash_conv(tree.game, solver.average_policy())))
-        if iterations == curve[-1][0] or budget.due():
+    with budget.used_up_by_signals():
+        while budget.used(iterations) < 1:
+            solver.evaluate_and_update_policy()
+            iterations += 1
+            if iterations == next_measured:  # seldom, for it takes as long as some iterations
+                next_measured = iterations + iterations // 2 + 1
+                curve.append((iterations, pyspiel.nash_conv(tree.game, solver.average_policy())))
             budget.tell(iterations, f"NashConv {curve[-1][1]:.4f} points after {curve[-1][0]}")
     seconds, policy = budget.seconds, solver.tabular_average_policy()
     if not curve or curve[-1][0] != iterations:
@@ -303,14 +256,13 @@ def learn(settings: Nfsp, game: PistiGame, folder: Path) -> dict[str, Any]:
     torch.set_num_threads(settings.threads)
     env, agents = make_learners(settings, game)
     rng = np.random.default_rng(settings.seed)
-    budget, steps, episodes = Budget(settings.minutes, settings.steps), 0, 0
-    while budget.left(steps):
-        seats = rng.permutation(game.num_players())
-        play_episode(env, agents, seats, settings.reward_scale)
-        steps, episodes = steps + game.rules.num_plays, episodes + 1
-        if budget.due():
-            supervised, reinforced = agents[0].loss
-            losses = [np.nan if loss is None else float(loss) for loss in (supervised, reinforced)]
+    budget, steps, episodes = Budget(settings), 0, 0
+    with budget.used_up_by_signals():
+        while budget.used(steps) < 1:
+            seats = rng.permutation(game.num_players())
+            play_episode(env, agents, seats, settings.reward_scale)
+            steps, episodes = steps + game.rules.num_plays, episodes + 1
+            losses = [np.nan if loss is None else float(loss) for loss in agents[0].loss]
             budget.tell(
                 steps, "losses: average policy {:.3f}, best response {:.3f}".format(*losses)
             )
@@ -450,13 +402,13 @@ def search(settings: Ismcts, game: PistiGame, folder: Path) -> dict[str, Any]:
         bot = make_search(settings, game, rng)
         margins: list[float] = []
         others = AgentBot(load(opponent, game.rules, settings.seed))
-        budget = Budget(settings.minutes)
-        while budget.left(len(margins)) and len(margins) < settings.games:
-            side = len(margins) % game.rules.sides
-            sides = [game.rules.side(player) for player in range(game.num_players())]
-            bots = [bot if of == side else others for of in sides]
-            margins.append(play_game(game, bots, rng)[side])
-            if budget.due():
+        budget = Budget(settings)
+        sides = [game.rules.side(player) for player in range(game.num_players())]
+        with budget.used_up_by_signals():
+            while budget.used(len(margins)) < 1:
+                side = len(margins) % game.rules.sides
+                bots = [bot if of == side else others for of in sides]
+                margins.append(play_game(game, bots, rng)[side])
                 budget.tell(len(margins), f"over {opponent}: {interval(np.array(margins))}")
         if not margins:
             break
@@ -516,7 +468,7 @@ def version() -> str:
 
 def write_json(path: Path, data: Any) -> None:
     """Write data to a file."""
-    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    write_file(path, (json.dumps(data, indent=1) + "\n").encode())
 
 
 def run(settings: Cfr | Nfsp | Ismcts) -> dict[str, Any]:
@@ -526,12 +478,7 @@ def run(settings: Cfr | Nfsp | Ismcts) -> dict[str, Any]:
     folder = settings.run or Path("runs") / time.strftime("openspiel-%Y%m%d-%H%M%S")
     folder.mkdir(parents=True)
     jobs: dict[type, Any] = {Cfr: solve, Nfsp: learn, Ismcts: search}
-    handlers = {number: signal.getsignal(number) for number in SIGNALS}
-    try:
-        result = jobs[type(settings)](settings, game, folder)
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+    result = jobs[type(settings)](settings, game, folder)
     result = {"library": "open_spiel", "version": version(), **result}
     result["steps_per_second"] = result["steps"] / max(result["seconds"], 1e-9)
     write_json(folder / "result.json", result)

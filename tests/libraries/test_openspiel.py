@@ -432,7 +432,7 @@ def test_the_policy_written_is_nfsps_average_policy():
 
 
 def test_search_plays_legal_cards_and_is_measured(tmp_path):
-    settings = script.Ismcts(rules=SMALL, games=30, simulations=10, run=tmp_path / "run")
+    settings = script.Ismcts(rules=SMALL, steps=30, simulations=10, run=tmp_path / "run")
     result = script.run(settings)
     assert result["results"]["random"]["deals"] == 30
     assert result["results"]["random"]["mean"] > 0

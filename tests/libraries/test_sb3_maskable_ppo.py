@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from sb3_contrib import MaskablePPO
 
 from pisti_env import Rules
 from pisti_env.agents import load
@@ -124,4 +123,3 @@ def test_masks_are_asked_for():
     assert envs.has_attr("action_masks") and not envs.has_attr("other")
     with pytest.raises(AttributeError, match="other"):
         envs.env_method("other")
-    assert isinstance(script.make_model(envs, TINY), MaskablePPO)
