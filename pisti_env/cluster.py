@@ -33,23 +33,9 @@ def playing_on_ray(address: str | None = None) -> Iterator[Callable[..., np.ndar
     """Join the Ray cluster at `address`, HOST:PORT or "auto"; give what `evaluate` takes as `play`,
     and leave again.
 
-    None: the cluster that the environment variable RAY_ADDRESS names, or without it a Ray on this
-    machine alone, started for the occasion. Raises `ValueError` if Ray is not installed, and
-    `ConnectionError` if there is no such cluster.
+    None, and what it raises: as for `start_ray`.
     """
-    try:
-        import ray
-    except ImportError:
-        raise ValueError(
-            'Ray is asked for, but not installed; pip install "pisti-env[rllib]" installs it'
-        ) from None
-    if address is not None:
-        check_address(address)
-    alone = address is None and not os.environ.get("RAY_ADDRESS")
-    own = {"_node_ip_address": "127.0.0.1", "include_dashboard": False} if alone else {}
-    # Without "local", a cluster that happens to run on this machine would be joined.
-    address = "local" if alone else address
-    ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
+    ray = start_ray(address)
 
     def play(
         entrants: Sequence[Agent],
@@ -82,7 +68,31 @@ def playing_on_ray(address: str | None = None) -> Iterator[Callable[..., np.ndar
         ray.shutdown()
 
 
-def check_address(address: str) -> None:
+def start_ray(address: str | None, num_cpus: int | None = None) -> Any:
+    """Join the Ray cluster at `address`, HOST:PORT or "auto"; return the module `ray`.
+
+    None: the cluster that the environment variable RAY_ADDRESS names, or without it a Ray of this
+    process alone, with `num_cpus` cores. Raises `ValueError` if Ray is not installed, and
+    `ConnectionError` if there is no such cluster.
+    """
+    try:
+        import ray
+    except ImportError:
+        raise ValueError(
+            'Ray is asked for, but not installed; pip install "pisti-env[rllib]" installs it'
+        ) from None
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    if address is None and not os.environ.get("RAY_ADDRESS"):
+        # Without "local", a cluster that happens to run on this machine would be joined.
+        ray.init(address="local", num_cpus=num_cpus, include_dashboard=False, **options)
+    else:
+        if address is not None:
+            _check_address(address)
+        ray.init(address=address, **options)
+    return ray
+
+
+def _check_address(address: str) -> None:
     """Raise `ConnectionError` if nobody listens at HOST:PORT, which Ray takes minutes to find."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or "/" in host:  # auto, local, ray://…

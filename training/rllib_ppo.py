@@ -38,7 +38,7 @@ from ray.rllib.env.multi_agent_env import MultiAgentEnv
 
 from pisti_env import pisti_v0
 from pisti_env.agents.checkpoint import Checkpoint
-from pisti_env.cluster import check_address
+from pisti_env.cluster import start_ray
 from pisti_env.rules import parse_rules
 from training import common
 
@@ -59,7 +59,8 @@ class Settings(common.Settings):
     """Folder of a run to go on with, under its own settings but for minutes, steps, deals, threads,
     address and the numbers of runners and learners."""
     address: str | None = None
-    """A running Ray cluster to join, HOST:PORT or auto; None: a Ray of its own on this machine."""
+    """A running Ray cluster to join, HOST:PORT or auto; None: that of RAY_ADDRESS, or without it a
+    Ray of its own on this machine."""
     num_env_runners: int = 1
     """Processes that play; 0: the one that learns plays too."""
     num_envs_per_env_runner: int = 16
@@ -298,21 +299,6 @@ def train(
     return steps
 
 
-def start_ray(settings: Settings) -> None:
-    """Join the cluster, or start one that nobody else can reach."""
-    if settings.address is not None:
-        check_address(settings.address)
-        ray.init(address=settings.address, log_to_driver=False)
-    else:
-        ray.init(
-            address="local",  # without it, a cluster that happens to run here would be joined
-            include_dashboard=False,
-            log_to_driver=False,
-            _node_ip_address="127.0.0.1",
-            num_cpus=1 + settings.num_env_runners + settings.num_learners,
-        )
-
-
 def main() -> None:
     """Train as the command line says."""
     settings = tyro.cli(Settings, prog="python -m training.rllib_ppo", description=__doc__)
@@ -323,7 +309,8 @@ def main() -> None:
             folder = settings.resume
             torch.set_num_threads(settings.threads)
             settings = common.read_settings(settings, RENEWED)
-        start_ray(settings)
+        cores = 1 + settings.num_env_runners + settings.num_learners
+        start_ray(settings.address, cores)
         try:
             algorithm = make_config(settings).build_algo()
             seconds, steps = 0.0, 0

@@ -60,6 +60,7 @@ from pisti_env.rules import Rules, parse_rules
 from pisti_env.shuffle import check_seed
 from pisti_env.tables import REWARDS
 from pisti_env.vector import DealBatch
+from training.credit import seat_rewards
 from training.network import Network, draw, entropy_of, masked_log_probs
 
 DEFAULT_MINUTES = 5.0
@@ -397,7 +398,7 @@ def hidden_cards_of(hands: Tensor, players: int, hand_size: int) -> Tensor:
 
 
 @torch.inference_mode()
-def look_back(critic: Network, buffers: Buffers, rules: Rules) -> None:
+def value_all_cards(critic: Network, buffers: Buffers, rules: Rules) -> None:
     """Show the critic all cards of a deal that has been played, and put its values in the buffers
     in place of those of the policy's own network."""
     plays = {name: buffer[buffers.carried :] for name, buffer in buffers.plays.items()}
@@ -409,23 +410,6 @@ def look_back(critic: Network, buffers: Buffers, rules: Rules) -> None:
 
 
 # Advantages.
-
-
-def seat_rewards(rewards: Tensor, sides: Tensor) -> tuple[Tensor, Tensor]:
-    """Sum up what each seat's side earns between the seat's own decisions.
-
-    Takes every side's rewards (plays, n, sides) and the side (players, n) of the seat at each
-    position. Returns (rounds, players, n), from a decision to just before the seat's next one or
-    the end of the deal, and (players, n), from the start of the deal to the seat's first decision.
-    """
-    players, tables = sides.shape
-    before, after = [], []
-    for position in range(players):
-        own = rewards.gather(2, sides[position].expand(len(rewards), tables)[..., None])[..., 0]
-        rest = torch.cat([own[position:], own.new_zeros(position, tables)])
-        before.append(own[:position].sum(0))
-        after.append(rest.view(-1, players, tables).sum(1))
-    return torch.stack(after, 1), torch.stack(before)
 
 
 def carry_over(
@@ -482,7 +466,7 @@ def collect(
         buffers.carry()
     rewards, sides, goes_on = play_deal(network, batch, buffers, generator, opponents)
     if network.critic is not None:
-        look_back(network.critic, buffers, batch.rules)
+        value_all_cards(network.critic, buffers, batch.rules)
     rewards, rewards_before = seat_rewards(rewards * settings.reward_scale, sides)
     values = buffers.plays["values"].view(-1, players, batch.num_envs)
     if matches:
@@ -728,7 +712,7 @@ def save(folder: Path, settings: Settings, learner: Learner, status: Mapping[str
     write_file(folder / STATE, pack(arrays, status))
 
 
-def take_up_network(folder: Path, network: Network) -> None:
+def load_network(folder: Path, network: Network) -> None:
     """Give the network the weights, of its critic too, that a run saved last."""
     path = folder / STATE
     try:
@@ -984,7 +968,7 @@ def main() -> None:
                 rules = check_settings(settings)
             learner = make_learner(settings, rules)  # first, for it may fail
             if folder is None and settings.start_from is not None:
-                take_up_network(settings.start_from, learner.network)
+                load_network(settings.start_from, learner.network)
             folder = folder or make_run(settings)
             with locked(folder):
                 for left in folder.rglob("*.tmp"):  # by a process that was killed

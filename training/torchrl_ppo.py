@@ -30,6 +30,7 @@ from torchrl.objectives.value.functional import generalized_advantage_estimate
 from pisti_env.rules import Rules, parse_rules
 from pisti_env.vector import DealBatch
 from training import common
+from training.credit import seat_rewards
 
 PACKAGES = ("torchrl", "tensordict", "torch")
 
@@ -112,7 +113,8 @@ def add_advantages(deals: TensorDict, critic: ValueOperator, players: int, lmbda
     tables, plays = deals.batch_size
     with torch.no_grad():
         values = critic(deals)["state_value"].view(tables, plays // players, players)
-    rewards = seat_rewards(deals["next", "reward"], deals["side"][:, :players, 0])
+    by_play, sides = deals["next", "reward"].transpose(0, 1), deals["side"][:, :players, 0].t()
+    rewards = seat_rewards(by_play, sides)[0].permute(2, 0, 1)
     done = torch.zeros_like(rewards, dtype=torch.bool)
     done[:, -1] = True
     next_values = torch.cat([values[:, 1:], torch.zeros_like(values[:, :1])], 1)
@@ -121,21 +123,6 @@ def add_advantages(deals: TensorDict, critic: ValueOperator, players: int, lmbda
     )
     deals["advantage"] = advantage.reshape(tables, plays, 1)
     deals["value_target"] = target.reshape(tables, plays, 1)
-
-
-def seat_rewards(rewards: Tensor, sides: Tensor) -> Tensor:
-    """Sum up what each seat's side earns from its play to just before its next one.
-
-    Takes every side's rewards (n, plays, sides) and the side (n, players) of the seat at each
-    position; returns (n, rounds, players).
-    """
-    (tables, plays, _), players = rewards.shape, sides.shape[1]
-    own = rewards.gather(2, sides[:, None].expand(tables, plays, players))  # (n, plays, players)
-    by_position = []
-    for position in range(players):
-        rest = torch.cat([own[:, position:, position], own.new_zeros(tables, position)], 1)
-        by_position.append(rest.view(tables, -1, players).sum(2))
-    return torch.stack(by_position, 2)
 
 
 def make_networks(env: PistiTables, settings: Settings) -> tuple[ProbabilisticActor, ValueOperator]:

@@ -15,6 +15,7 @@ from pisti_env.rules import parse_rules
 from pisti_env.vector import DealBatch
 from training import common
 from training import torchrl_ppo as script
+from training.credit import seat_rewards
 
 TINY = script.Settings(
     minutes=5, steps=600, threads=1, num_tables=16, batch_size=64, hidden=(16, 8)
@@ -39,22 +40,18 @@ def test_a_seat_hears_all_that_its_side_earns(rules):
     assert deals["next", "done"][:, -1].all() and not deals["next", "done"][:, :-1].any()
     assert torch.allclose(deals["next", "reward"].sum(2), torch.zeros(()), atol=1e-5)
     sides = deals["side"][:, : rules.players, 0]
-    rewards = script.seat_rewards(deals["next", "reward"], sides)
-    assert rewards.shape == (5, rules.num_plays // rules.players, rules.players)
-    before = np.zeros((5, rules.players))  # what a seat's side has before its first play
+    rewards, before = seat_rewards(deals["next", "reward"].transpose(0, 1), sides.t())
+    assert rewards.shape == (rules.num_plays // rules.players, rules.players, 5)
     for play in range(rules.num_plays):
         if play < rules.players:
             assert np.array_equal(same.seats % rules.sides, sides[:, play])
-            for position in range(play + 1, rules.players):
-                gained = deals["next", "reward"][:, play].numpy()
-                before[:, position] += gained[np.arange(5), sides[:, position]]
         same.step(deals["action"][:, play].numpy())
     for table in range(5):
         points = same.final_scores[table]
         for position in range(rules.players):
             side = int(sides[table, position])
             margin = (points[side] - np.delete(points, side).mean()) / 2
-            heard = rewards[table, :, position].sum() + before[table, position]
+            heard = rewards[:, position, table].sum() + before[position, table]
             assert heard == pytest.approx(margin, abs=1e-4)
 
 
@@ -63,8 +60,9 @@ def test_advantages_with_a_long_horizon_are_what_is_to_come_less_the_value():
     actor, critic = script.make_networks(env, TINY)
     deals = env.rollout(48, actor)
     script.add_advantages(deals, critic, 3, 1.0)
-    rewards = script.seat_rewards(deals["next", "reward"], deals["side"][:, :3, 0])
-    to_come = rewards.flip(1).cumsum(1).flip(1).reshape(5, 48, 1)
+    by_play, sides = deals["next", "reward"].transpose(0, 1), deals["side"][:, :3, 0].t()
+    to_come = seat_rewards(by_play, sides)[0].flip(0).cumsum(0).flip(0).permute(2, 0, 1)
+    to_come = to_come.reshape(5, 48, 1)
     assert torch.allclose(deals["value_target"], to_come, atol=1e-4)
     with torch.no_grad():
         values = critic(deals)["state_value"]
