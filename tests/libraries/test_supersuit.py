@@ -22,8 +22,9 @@ WRAPPERS = {
 }
 
 
-def play(env, seed, legal):
-    """Play a deal, every card drawn from the mask in the info; return each agent's rewards."""
+def play(env, seed, legal, steps):
+    """Play a deal, every card drawn from the mask in the info; return each agent's rewards. Notes
+    the legal cards, and the bare environment's rewards of each step."""
     rng = random.Random(seed)
     env.reset(seed=seed)
     total = dict.fromkeys(env.possible_agents, 0.0)
@@ -36,6 +37,8 @@ def play(env, seed, legal):
         assert bool(cards) != termination
         legal.append(cards)
         env.step(None if termination else rng.choice(cards))
+        if not termination:
+            steps.append(dict(env.unwrapped.rewards))
     return total
 
 
@@ -44,14 +47,17 @@ def play(env, seed, legal):
 def test_a_deal_in_a_wrapper(name, players):
     plain = pisti_v0.env(players=players, mask_in="info")
     wrapped = WRAPPERS[name](pisti_v0.env(players=players, mask_in="info"))
-    seen, seen_wrapped = [], []
-    total, wrapped_total = play(plain, 5, seen), play(wrapped, 5, seen_wrapped)
+    seen, seen_wrapped, steps = [], [], []
+    total, wrapped_total = play(plain, 5, seen, steps), play(wrapped, 5, seen_wrapped, [])
     assert seen == seen_wrapped
     assert wrapped.unwrapped.illegal_actions == 0
     assert plain.unwrapped.score() == wrapped.unwrapped.score()
     if name == "reward_lambda":
         assert wrapped_total == pytest.approx({a: total[a] / 2 for a in total})
-    elif name != "clip_reward":
+    elif name == "clip_reward":
+        clipped = {a: sum(np.clip(step[a], -1, 1) for step in steps) for a in total}
+        assert wrapped_total == pytest.approx(clipped) and clipped != total
+    else:
         assert wrapped_total == pytest.approx(total)
 
 
