@@ -23,7 +23,7 @@ import numpy as np
 from tqdm import tqdm
 
 from pisti_env import __version__, pisti_v0, single
-from pisti_env.compile import compiled, inlined
+from pisti_env.compile import compiled
 from pisti_env.game import GAME, play, table_rules
 from pisti_env.observation import ENCODINGS
 from pisti_env.rules import Rules
@@ -160,7 +160,7 @@ class RandomTables:
                     self._left = self._num_plays
 
 
-@inlined  # rather than cached, since it is made of functions of other files
+@compiled
 def play_random(games: np.ndarray, table: np.ndarray, samplers: np.ndarray, steps: int) -> None:
     """Play `steps` cards of the hands to play at all `games` (n,), each card equally likely."""
     rules = table[0]
@@ -173,7 +173,7 @@ def play_random(games: np.ndarray, table: np.ndarray, samplers: np.ndarray, step
             play(game, rules, game.hands[game.to_play, slot])
 
 
-@inlined
+@compiled
 def add_scores(
     games: np.ndarray,
     numbers: np.ndarray,
@@ -279,14 +279,17 @@ def picker(seed: int) -> Callable[[Sequence[int]], int]:
 def draw_legal(masks: np.ndarray, samplers: np.ndarray, actions: np.ndarray) -> None:
     """Set `actions` (n,) to a legal one of each row of `masks` (n, a) int8, each equally likely, by
     the `samplers` (n,) uint64. Without a branch: which actions are legal cannot be guessed."""
-    legal = np.zeros(masks.shape[1], np.int64)
     for i in range(len(masks)):
         samplers[i] = samplers[i] * _MULTIPLIER + _INCREMENT
         count = 0
         for action in range(masks.shape[1]):
-            legal[count] = action
             count += masks[i, action]
-        actions[i] = legal[np.int64((samplers[i] >> _S32) * np.uint64(count) >> _S32)]
+        left = np.int64((samplers[i] >> _S32) * np.uint64(count) >> _S32)
+        chosen, passed = 0, 0
+        for action in range(masks.shape[1]):
+            passed += masks[i, action]
+            chosen += passed <= left
+        actions[i] = chosen
 
 
 # Measuring.

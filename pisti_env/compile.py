@@ -1,19 +1,25 @@
 """How the fast parts are compiled: Numba, cached on disk, one thread, no interpreter lock.
 
 `compiled` is for functions that Python calls; they take arrays, never records or generators (those
-cost microseconds to pass). `inlined` is for the functions that they are made of; these take records
-and numbers, since passing an array counts its references, which costs more than most of them do.
-Both call only functions of their own file: Numba's cache does not see edits in others.
+cost microseconds to pass). `inlined` is for the functions that they are made of.
+
+Neither makes an array. So Numba need not count references to arrays (`_nrt=False`), which would
+cost more than much of what these functions do, in the call from Python too.
 """
 
 import contextlib
+import functools
+import hashlib
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numba
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
 
 _no_cache_warned = False
 
@@ -23,7 +29,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     anew in every process, with one warning. With ``NUMBA_DISABLE_JIT=1`` it stays plain Python."""
     global _no_cache_warned
     try:
-        return numba.njit(function, cache=True, nogil=True)
+        dispatcher = numba.njit(function, cache=True, **_OPTIONS)
     except RuntimeError:  # "no locator available": neither the package's nor the user's folder
         if not _no_cache_warned:
             _no_cache_warned = True
@@ -33,13 +39,27 @@ def compiled(function: Callable[..., Any]) -> Any:
                 RuntimeWarning,
                 stacklevel=3,
             )
-        return numba.njit(function, nogil=True)
+        return numba.njit(function, **_OPTIONS)
+    if dispatcher is not function:
+        # Numba's cache sees edits in the function's own file; what is inlined may be of another.
+        index = dispatcher._cache._cache_file
+        index._source_stamp = (index._source_stamp, _sources())
+    return dispatcher
+
+
+@functools.cache
+def _sources() -> str:
+    """Return a hash of the package's sources."""
+    folder, digest = Path(__file__).parent, hashlib.sha256()
+    for source in sorted(folder.rglob("*.py")):
+        digest.update(source.relative_to(folder).as_posix().encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile into every compiled function that calls this one. Not cached by itself: what comes
     from the cache could only be called."""
-    return numba.njit(function, nogil=True, forceinline=True)
+    return numba.njit(function, forceinline=True, **_OPTIONS)
 
 
 _entries: dict[Any, Callable[..., Any]] = {}

@@ -17,7 +17,6 @@ from pisti_env.cards import (
     KIND_OF_CARD,
     NO_CARD,
     NUM_CARDS,
-    NUM_KINDS,
     RANK_OF_CARD,
     TEN_OF_DIAMONDS,
 )
@@ -38,6 +37,12 @@ PILE, STOCK_BOTTOM, STOCK_MIDDLE = range(3)
 STARTERS_SEEN_BY = ("capturer", "side", "all", "nobody")
 CAPTURER, SIDE, ALL, NONE = range(4)
 
+# How many there are of each kind is one number, four bits for each of the 15: copying, clearing and
+# adding are one operation then. No kind has more than 8 cards, in two packs.
+KIND_BITS = 4
+KIND_MASK = (1 << KIND_BITS) - 1
+ONE_OF_CARD = np.left_shift(1, KIND_BITS * KIND_OF_CARD.astype(np.int64))
+
 # One table. What every play touches comes first and together, since the memory is what costs time.
 # int16 wherever there is arithmetic among them: in plain Python int8 would overflow.
 GAME = np.dtype(
@@ -53,13 +58,13 @@ GAME = np.dtype(
             ("num_exposed", np.int16),  # see `exposed`
             ("scored", np.int16),  # 1 once the deal is over and all of it public
             ("pile_points", np.int64),  # card points of the pile's face-up part
+            # How many of each kind, see KIND_BITS: played in the deal; on the pile; on the pile
+            # when the packet was dealt. All face up, the starter included.
+            ("played_kinds", np.int64),
+            ("pile_kinds", np.int64),
+            ("packet_kinds", np.int64),
             ("hands", np.int8, (MAX_PLAYERS, MAX_HAND)),  # the first hand_sizes[seat] count
             ("hand_sizes", np.int8, (MAX_PLAYERS,)),
-            # How many of each kind: played in the deal; on the pile; on the pile when the packet
-            # was dealt. All face up, the starter included.
-            ("played_kinds", np.int8, (NUM_KINDS,)),
-            ("pile_kinds", np.int8, (NUM_KINDS,)),
-            ("packet_kinds", np.int8, (NUM_KINDS,)),
             ("public_points", np.int64, (MAX_PLAYERS,)),  # per side; without face-down starters
             ("captured", np.int16, (MAX_PLAYERS,)),  # cards, per side
             ("pistis", np.int16, (MAX_PLAYERS,)),  # by equal rank, no jacks; per side
@@ -157,8 +162,8 @@ def deal(game, rules, deck, dealer):
         show_bottom_card(game, rules)
     game.starters_down = 1
     game.pile_points = rules.card_points[game.deck[STARTER]]
-    game.played_kinds[KIND_OF_CARD[game.deck[STARTER]]] = 1
-    game.pile_kinds[KIND_OF_CARD[game.deck[STARTER]]] = 1
+    game.played_kinds = ONE_OF_CARD[game.deck[STARTER]]
+    game.pile_kinds = game.played_kinds
     deal_packet(game, rules)
     return True
 
@@ -175,9 +180,6 @@ def clear_table(game, rules):
     game.bottom_card = NO_CARD
     game.num_shown_jacks = 0
     game.num_exposed = 0
-    for kind in range(NUM_KINDS):
-        game.played_kinds[kind] = 0
-        game.pile_kinds[kind] = 0
     for side in range(rules.sides):
         game.captured[side] = 0
         game.pistis[side] = 0
@@ -270,8 +272,7 @@ def deal_packet(game, rules):
     game.packet += 1
     game.packet_pile_start = game.pile_start
     game.packet_starters_down = game.starters_down
-    for kind in range(NUM_KINDS):
-        game.packet_kinds[kind] = game.pile_kinds[kind]
+    game.packet_kinds = game.pile_kinds
     seat = game.dealer
     for _ in range(rules.players):
         seat = next_seat(seat, rules)
@@ -390,8 +391,8 @@ def lay_on_pile(game, rules, card):
     game.plays[game.num_plays] = card
     game.num_plays += 1
     game.pile_points += rules.card_points[card]
-    game.played_kinds[KIND_OF_CARD[card]] += 1
-    game.pile_kinds[KIND_OF_CARD[card]] += 1
+    game.played_kinds += ONE_OF_CARD[card]
+    game.pile_kinds += ONE_OF_CARD[card]
 
 
 @inlined
@@ -406,8 +407,7 @@ def take_pile(game, rules, seat):
     game.pile_start = game.num_plays
     game.starters_down = 0
     game.pile_points = 0
-    for kind in range(NUM_KINDS):
-        game.pile_kinds[kind] = 0
+    game.pile_kinds = 0
 
 
 @inlined
@@ -529,23 +529,36 @@ def choose_cards(games, rows, actions, action_of, cards):
     index in `rows` of the first table whose action is no card of the hand, -1 if there is none.
     """
     for i in range(len(rows)):
-        game = games[rows[i]]
-        if game.to_play == NOBODY:
+        card = lowest_card(games[rows[i]], actions[i], action_of)
+        if card == NO_CARD:
             return i
-        lowest, size = NUM_CARDS, game.hand_sizes[game.to_play]
-        for held in range(MAX_HAND):
-            card = game.hands[game.to_play, held]
-            if held < size and action_of[card] == actions[i]:
-                lowest = min(lowest, card)
-        if lowest == NUM_CARDS:
-            return i
-        cards[rows[i]] = lowest
+        cards[rows[i]] = card
     return -1
+
+
+@inlined
+def lowest_card(game, action, action_of):
+    """Return the lowest card of the hand to play that has this action, NO_CARD if none has."""
+    if game.to_play == NOBODY:
+        return NO_CARD
+    lowest, size = NUM_CARDS, game.hand_sizes[game.to_play]
+    for held in range(MAX_HAND):
+        card = game.hands[game.to_play, held]
+        if held < size and action_of[card] == action:
+            lowest = min(lowest, card)
+    return lowest if lowest < NUM_CARDS else NO_CARD
 
 
 @compiled
 def play_rows(games, table, rows, cards, gains, margins, scored, over, shares):
-    """Play the tables' `cards` (n,) at `rows` (k,). There
+    """Play the tables' `cards` (n,) at `rows` (k,); the rest (n, …) as `play_table` has it."""
+    for i in rows:
+        play_table(games[i], table[0], cards[i], i, gains, margins, scored, over, shares)
+
+
+@inlined
+def play_table(game, rules, card, i, gains, margins, scored, over, shares):
+    """Play a card at a table. At the place `i`
 
     - `gains` (n, sides) int64 receives what each side's public points gain: at once what everyone
       sees, and the rest when the play ends the deal and scores it;
@@ -553,23 +566,19 @@ def play_rows(games, table, rows, cards, gains, margins, scored, over, shares):
     - `scored` and `over` (n,) bool, whether the deal is scored, and the match is over then;
     - `shares` (n, sides) float64, the sides' shares of the win if it is over.
     """
-    rules = table[0]
-    for k in range(len(rows)):
-        i = rows[k]
-        game = games[i]
-        for side in range(rules.sides):
-            gains[i, side] = -game.public_points[side]
-        play(game, rules, cards[i])
-        total = 0
-        for side in range(rules.sides):
-            gains[i, side] += game.public_points[side]
-            total += gains[i, side]
-        for side in range(rules.sides):
-            margins[i, side] = gains[i, side] - (total - gains[i, side]) / (rules.sides - 1)
-        scored[i] = game.scored == 1
-        over[i] = scored[i] and match_over(game.match_points, rules)
-        if over[i]:
-            share_win(game.match_points, rules, shares[i])
+    for side in range(rules.sides):
+        gains[i, side] = -game.public_points[side]
+    play(game, rules, card)
+    total = 0
+    for side in range(rules.sides):
+        gains[i, side] += game.public_points[side]
+        total += gains[i, side]
+    for side in range(rules.sides):
+        margins[i, side] = gains[i, side] - (total - gains[i, side]) / (rules.sides - 1)
+    scored[i] = game.scored == 1
+    over[i] = scored[i] and match_over(game.match_points, rules)
+    if over[i]:
+        share_win(game.match_points, rules, shares[i])
 
 
 @compiled

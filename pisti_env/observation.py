@@ -1,15 +1,12 @@
 """What a seat knows, as numbers: an observation is an ordered list of named pieces.
 
 `PIECES` declares them, `ENCODINGS` says which of them an encoding has, `describe` where they are,
-and one compiled function per group of pieces writes them, as counts that are scaled at the end.
+and one compiled function per group of pieces writes them.
 Everything is relative to the observer: seat 0 of a piece is the observer, seat 1 the next seat, and
 sides likewise.
 
 Every card that a seat has seen is in exactly one of its pieces hand, played, known_starters, shown
 and bottom_card. So the cards it has not seen are the deck less those.
-
-What `game.py` has too (the top card, the pile's size) is here again in small: a compiled function
-calls only functions of its own file, see `compile.py`.
 """
 
 import functools
@@ -30,7 +27,18 @@ from pisti_env.cards import (
     NUM_RANKS,
 )
 from pisti_env.compile import compiled, inlined, quick
-from pisti_env.game import FACE_DOWN, NOBODY, PILE, STARTER
+from pisti_env.game import (
+    FACE_DOWN,
+    KIND_BITS,
+    KIND_MASK,
+    NOBODY,
+    PILE,
+    STARTER,
+    is_jack,
+    pile_size,
+    side_of,
+    top_card,
+)
 from pisti_env.rules import NUM_STARTERS, Rules, RulesLike, resolve_rules
 
 
@@ -190,10 +198,10 @@ _NUMBER_OF = {piece.name: number for number, piece in enumerate(PIECES)}
 
 # No encoding has more numbers, under any rules.
 MAX_NUMBERS = 1024
+KIND_LANES = NUM_KINDS + 1
 
 # An encoding for the compiled functions: where each piece begins, ABSENT if it is not in it, by the
-# piece's name; and what belongs to cards and to numbers. This and ROW are records, no arrays: Numba
-# counts references to arrays, so that passing one on costs more than what is done with it.
+# piece's name; and what belongs to cards and to numbers.
 ABSENT = -1
 LAYOUT = np.dtype(
     (
@@ -203,17 +211,10 @@ LAYOUT = np.dtype(
             ("numbers", np.int64),  # of an observation; `size` is an attribute of any record
             ("faces", np.int64),  # 1 with 52 actions, 0 with 15
             ("num_actions", np.int64),
+            ("kind_lanes", np.int64),  # see `write_kinds`
             ("action_of", np.int64, (NUM_CARDS,)),
             ("scales", np.float32, (MAX_NUMBERS,)),
         ],
-    )
-)
-
-# An observation while it is written, before it is scaled; and an action mask.
-ROW = np.dtype(
-    (
-        np.record,
-        [("counts", np.float32, (MAX_NUMBERS,)), ("mask", np.int8, (NUM_CARDS,))],
     )
 )
 
@@ -323,11 +324,11 @@ class Encoder:
         faces = np.arange(NUM_CARDS, dtype=np.int64)
         self.action_of_card = faces if num_actions == NUM_CARDS else KIND_OF_CARD.astype(np.int64)
         self._table_rules = game.table_rules(rules)
-        self._layout = np.zeros(1, LAYOUT)
+        self.layouts = np.zeros(1, LAYOUT)
         rows: list[LayoutRow] = []
         divisors: list[int] = []
         for piece in PIECES:
-            self._layout[piece.name] = ABSENT
+            self.layouts[piece.name] = ABSENT
         for name in pieces:
             piece = PIECES[_NUMBER_OF[name]]
             size = piece.size(rules, num_actions)
@@ -335,17 +336,18 @@ class Encoder:
                 start, scale = len(divisors), piece.scale
                 if num_actions == NUM_KINDS and piece.scale_of_kinds is not None:
                     scale = piece.scale_of_kinds
-                self._layout[name] = start
+                self.layouts[name] = start
                 rows.append(LayoutRow(name, slice(start, start + size), piece.meaning, scale.text))
                 divisors += [scale.unit(rules)] * size
         self.size = len(divisors)
         self.layout = Layout(rows)
-        self._layout["numbers"] = self.size
-        self._layout["faces"] = num_actions == NUM_CARDS
-        self._layout["num_actions"] = num_actions
-        self._layout["action_of"] = self.action_of_card
-        self._layout["scales"][0, : self.size] = 1 / np.array(divisors)
-        self._layout.setflags(write=False)
+        self.layouts["numbers"] = self.size
+        self.layouts["faces"] = num_actions == NUM_CARDS
+        self.layouts["num_actions"] = num_actions
+        self.layouts["kind_lanes"] = KIND_LANES
+        self.layouts["action_of"] = self.action_of_card
+        self.layouts["scales"][0, : self.size] = 1 / np.array(divisors)
+        self.layouts.setflags(write=False)
         self._no_masks = np.zeros((0, num_actions), np.int8)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -363,12 +365,12 @@ class Encoder:
         `action_masks` as `mask` does."""
         masks = self._no_masks if action_masks is None else action_masks
         write = quick(encode_rows)
-        write(games, self._table_rules, self._layout, rows, seats, observations, masks)
+        write(games, self._table_rules, self.layouts, rows, seats, observations, masks)
 
     def mask(self, games: np.ndarray, rows: np.ndarray, action_masks: np.ndarray) -> None:
         """Fill `action_masks` (k, num_actions) int8 with the plays of the seats whose turn it is at
         `games[rows]`."""
-        mask_rows(games, self._layout, rows, action_masks)
+        mask_rows(games, self.layouts, rows, action_masks)
 
 
 def check_encoding(observation: str) -> str:
@@ -406,44 +408,73 @@ def describe(observation: str = "full", rules: RulesLike = "standard", **fields:
 @compiled
 def mask_rows(games, layouts, rows, masks):
     """Set `masks` (k, a) int8: 1 for each card of the hand to play; all 0 at the end."""
-    layout = layouts[0]
-    row = np.zeros(1, ROW)[0]
     for i in range(len(rows)):
-        write_mask(games[rows[i]], layout, row)
-        mask = row.mask
-        for action in range(layout.num_actions):
-            masks[i, action] = mask[action]
+        write_mask(games[rows[i]], layouts[0], masks[i])
 
 
 @compiled
 def encode_rows(games, table, layouts, rows, seats, observations, masks):
     """Set `observations` (k, d) float32 to what `seats` (k,) know at the tables `rows` (k,), and
     `masks` (k, a) int8 as `mask_rows` does, unless it has no rows."""
-    rules, layout = table[0], layouts[0]
-    row = np.zeros(1, ROW)[0]
     for i in range(len(rows)):
-        game, me = games[rows[i]], seats[i]
-        row.counts[: layout.numbers] = 0
-        write_hand(game, layout, me, row)
-        write_table(game, layout, row)
-        write_seen(game, rules, layout, me, row)
-        write_packet(game, rules, layout, me, row)
-        write_sizes(game, rules, layout, me, row)
-        write_sides(game, rules, layout, me, row)
-        if layout.jacks_seen != ABSENT:
-            row.counts[layout.jacks_seen] = jacks_seen(game, rules, me)
-        if layout.history_seats != ABSENT:
-            write_history(game, rules, layout, me, row)
-        if layout.stock != ABSENT:
-            write_hidden(game, rules, layout, row)
-        counts, scales = row.counts, layout.scales
-        for k in range(layout.numbers):
-            observations[i, k] = counts[k] * scales[k]
+        game = games[rows[i]]
+        write_row(game, table[0], layouts[0], seats[i], observations[i])
         if len(masks) > 0:
-            write_mask(game, layout, row)
-            mask = row.mask
-            for action in range(layout.num_actions):
-                masks[i, action] = mask[action]
+            write_mask(game, layouts[0], masks[i])
+
+
+@inlined
+def write_row(game, rules, layout, me, row):
+    """Set an observation, `row` (d,) float32, to what the seat `me` knows."""
+    for place in range(layout.numbers):
+        row[place] = 0
+    write_hand(game, layout, me, row)
+    write_table(game, layout, row)
+    write_seen(game, rules, layout, me, row)
+    write_packet(game, rules, layout, me, row)
+    write_sizes(game, rules, layout, me, row)
+    write_sides(game, rules, layout, me, row)
+    if layout.jacks_seen != ABSENT:
+        write(jacks_seen(game, rules, me), layout.jacks_seen, layout, row)
+    if layout.history_seats != ABSENT:
+        write_history(game, rules, layout, me, row)
+    if layout.stock != ABSENT:
+        write_hidden(game, rules, layout, row)
+
+
+@inlined
+def write(count, place, layout, row):
+    """Write a count at a place, scaled."""
+    row[np.uint64(place)] = np.float32(count) * layout.scales[np.uint64(place)]
+
+
+@inlined
+def write_kinds(kinds, start, layout, row):
+    """Write how many there are of each kind, see `game.KIND_BITS`.
+
+    And a zero after them, where the next piece begins, which is written later. For sixteen numbers
+    are vectors, and a bound from memory keeps the compiler from writing each by itself instead.
+    """
+    place, scale = np.uint64(start), layout.scales[start]
+    for kind in range(layout.kind_lanes):
+        count = np.int32((kinds >> (KIND_BITS * kind)) & KIND_MASK)
+        row[place + np.uint64(kind)] = np.float32(count) * scale
+
+
+@inlined
+def add(place, layout, row):
+    """Count one more at a place."""
+    row[np.uint64(place)] += layout.scales[np.uint64(place)]
+
+
+@inlined
+def write_cards(game, with_starter, first, stop, start, layout, row):
+    """Count cards by face: the plays from `first` to before `stop`, and perhaps the starter."""
+    scale = layout.scales[start]
+    if with_starter:
+        row[start + game.deck[STARTER]] += scale
+    for k in range(first, stop):
+        row[np.uint64(start + game.plays[k])] += scale
 
 
 @inlined
@@ -459,18 +490,17 @@ def relative(seat, me, players):
 
 
 @inlined
-def side_of(seat, rules):
-    """Return a seat's side: opposite seats are partners, or each seat is a side of its own."""
-    return seat if seat < rules.sides else seat - rules.sides
-
-
-@inlined
-def write_mask(game, layout, row):
-    """The legal actions of the seat whose turn it is."""
-    row.mask[: layout.num_actions] = 0
+def write_mask(game, layout, mask):
+    """Set `mask` (a,) to the legal actions of the seat whose turn it is; return them as bits."""
+    legal = 0
+    for action in range(layout.num_actions):
+        mask[action] = 0
     if game.to_play != NOBODY:
         for held in range(game.hand_sizes[game.to_play]):
-            row.mask[layout.action_of[game.hands[game.to_play, held]]] = 1
+            action = layout.action_of[game.hands[game.to_play, held]]
+            mask[action] = 1
+            legal |= 1 << action
+    return legal
 
 
 @inlined
@@ -478,45 +508,26 @@ def write_hand(game, layout, me, row):
     """Hand."""
     if layout.hand != ABSENT:
         for held in range(game.hand_sizes[me]):
-            row.counts[layout.hand + layout.action_of[game.hands[me, held]]] += 1
+            add(layout.hand + layout.action_of[game.hands[me, held]], layout, row)
 
 
 @inlined
 def write_table(game, layout, row):
     """Top, pile and played."""
-    if layout.top != ABSENT:
-        if game.num_plays > game.pile_start:
-            row.counts[layout.top + layout.action_of[game.plays[game.num_plays - 1]]] = 1
-        elif game.starters_down:
-            row.counts[layout.top + layout.action_of[game.deck[STARTER]]] = 1
+    top = top_card(game)
+    if top != NO_CARD:
+        row[layout.top + layout.action_of[top]] = 1
     if layout.pile != ABSENT:
         if layout.faces:
-            write_faces(game, game.starters_down, game.pile_start, game.num_plays, layout.pile, row)
+            first, stop = game.pile_start, game.num_plays
+            write_cards(game, game.starters_down, first, stop, layout.pile, layout, row)
         else:
-            copy_kinds(game.pile_kinds, layout.pile, row)
+            write_kinds(game.pile_kinds, layout.pile, layout, row)
     if layout.played != ABSENT:
         if layout.faces:
-            write_faces(game, 1, 0, game.num_plays, layout.played, row)
+            write_cards(game, 1, 0, game.num_plays, layout.played, layout, row)
         else:
-            copy_kinds(game.played_kinds, layout.played, row)
-
-
-@inlined
-def copy_kinds(kinds, start, row):
-    """Copy counts of all kinds."""
-    counts = row.counts[start : start + NUM_KINDS]
-    for kind in range(NUM_KINDS):
-        counts[kind] = kinds[kind]
-
-
-@inlined
-def write_faces(game, with_starter, first, stop, start, row):
-    """Count cards by face: the plays from `first` to before `stop`, and perhaps the starter."""
-    counts, plays = row.counts, game.plays
-    if with_starter:
-        counts[start + game.deck[STARTER]] += 1
-    for k in range(first, stop):
-        counts[start + plays[k]] += 1
+            write_kinds(game.played_kinds, layout.played, layout, row)
 
 
 @inlined
@@ -526,37 +537,42 @@ def write_seen(game, rules, layout, me, row):
         return
     if game.knows_starters[me]:
         for place in range(FACE_DOWN):
-            row.counts[layout.known_starters + layout.action_of[game.deck[place]]] += 1
+            add(layout.known_starters + layout.action_of[game.deck[place]], layout, row)
     elif rules.starter_jack == PILE:
         for k in range(game.num_shown_jacks):
-            suit = game.shown_jacks[k] // NUM_RANKS if layout.faces else 0
-            row.counts[layout.shown + suit] += 1
+            add_shown(game.shown_jacks[k], layout, row)
     for k in range(game.num_exposed):
         holder = game.exposed_holders[k]
         if holder != me:
             card = game.exposed[k]
             if rules.bottom_card_shown:
-                row.counts[layout.bottom_card + layout.action_of[card]] = 1
+                row[layout.bottom_card + layout.action_of[card]] = 1
             else:
-                row.counts[layout.shown + (card // NUM_RANKS if layout.faces else 0)] += 1
+                add_shown(card, layout, row)
             if holder != NOBODY:
-                row.counts[layout.exposed_in_hands + relative(holder, me, rules.players)] += 1
+                add(layout.exposed_in_hands + relative(holder, me, rules.players), layout, row)
+
+
+@inlined
+def add_shown(jack, layout, row):
+    """Count a shown jack, by suit or in all."""
+    add(layout.shown + (jack // NUM_RANKS if layout.faces else 0), layout, row)
 
 
 @inlined
 def jacks_seen(game, rules, me):
     """Return how many jacks a seat has seen: in hand, played, turned up, in known starters."""
-    seen = game.played_kinds[JACK]
+    seen = (game.played_kinds >> (KIND_BITS * JACK)) & KIND_MASK
     for held in range(game.hand_sizes[me]):
-        seen += game.hands[me, held] % NUM_RANKS == JACK
+        seen += is_jack(game.hands[me, held])
     if game.knows_starters[me]:
         for place in range(FACE_DOWN):
-            seen += game.deck[place] % NUM_RANKS == JACK
+            seen += is_jack(game.deck[place])
     elif rules.starter_jack == PILE:
         seen += game.num_shown_jacks
     for k in range(game.num_exposed):
         if game.exposed_holders[k] != me:
-            seen += game.exposed[k] % NUM_RANKS == JACK
+            seen += is_jack(game.exposed[k])
     return seen
 
 
@@ -568,18 +584,18 @@ def write_packet(game, rules, layout, me, row):
     down, pile_start = game.packet_starters_down, game.packet_pile_start
     first = (game.packet - 1) * rules.players * rules.hand_size
     if layout.faces:
-        write_faces(game, down, pile_start, first, layout.packet_pile, row)
+        write_cards(game, down, pile_start, first, layout.packet_pile, layout, row)
     else:
-        copy_kinds(game.packet_kinds, layout.packet_pile, row)
+        write_kinds(game.packet_kinds, layout.packet_pile, layout, row)
     if first > pile_start:
-        row.counts[layout.packet_top] = layout.action_of[game.plays[first - 1]] + 1
+        write(layout.action_of[game.plays[first - 1]] + 1, layout.packet_top, layout, row)
     elif down:
-        row.counts[layout.packet_top] = layout.action_of[game.deck[STARTER]] + 1
+        write(layout.action_of[game.deck[STARTER]] + 1, layout.packet_top, layout, row)
     leader = relative(game.dealer + 1, me, rules.players)
     seat, turn = leader, 0
     for k in range(first, game.num_plays):
         place = layout.packet_plays + seat * rules.hand_size + turn
-        row.counts[place] = layout.action_of[game.plays[k]] + 1
+        write(layout.action_of[game.plays[k]] + 1, place, layout, row)
         seat = seat + 1 if seat + 1 < rules.players else 0
         turn += seat == leader
 
@@ -588,19 +604,18 @@ def write_packet(game, rules, layout, me, row):
 def write_sizes(game, rules, layout, me, row):
     """Sizes, who captured last, who dealt, the packet, the target."""
     if layout.pile_size != ABSENT:
-        size = game.num_plays - game.pile_start + NUM_STARTERS * game.starters_down
-        row.counts[layout.pile_size] = size
+        write(pile_size(game), layout.pile_size, layout, row)
     if layout.stock_size == ABSENT:
         return
-    row.counts[layout.stock_size] = rules.deck_size - game.stock_start
+    write(rules.deck_size - game.stock_start, layout.stock_size, layout, row)
     for seat in range(rules.players):
         place = layout.hand_sizes + relative(seat, me, rules.players)
-        row.counts[place] = game.hand_sizes[seat]
+        write(game.hand_sizes[seat], place, layout, row)
     if game.last_capturer != NOBODY:
-        row.counts[layout.last_capturer + relative(game.last_capturer, me, rules.players)] = 1
-    row.counts[layout.dealer + relative(game.dealer, me, rules.players)] = 1
-    row.counts[layout.packet] = game.packet
-    row.counts[layout.target] = rules.target
+        row[layout.last_capturer + relative(game.last_capturer, me, rules.players)] = 1
+    row[layout.dealer + relative(game.dealer, me, rules.players)] = 1
+    write(game.packet, layout.packet, layout, row)
+    write(rules.target, layout.target, layout, row)
 
 
 @inlined
@@ -612,30 +627,31 @@ def write_sides(game, rules, layout, me, row):
     most = rules.target + rules.max_deal_points
     for side in range(rules.sides):
         place = relative(side, own_side, rules.sides)
-        row.counts[layout.captured + place] = game.captured[side]
-        row.counts[layout.public_points + place] = game.public_points[side]
-        row.counts[layout.pistis + place] = game.pistis[side]
-        row.counts[layout.jack_pistis + place] = game.jack_pistis[side]
-        row.counts[layout.match_scores + place] = min(game.match_points[side], most)
+        write(game.captured[side], layout.captured + place, layout, row)
+        write(game.public_points[side], layout.public_points + place, layout, row)
+        write(game.pistis[side], layout.pistis + place, layout, row)
+        write(game.jack_pistis[side], layout.jack_pistis + place, layout, row)
+        match_points = min(game.match_points[side], most)
+        write(match_points, layout.match_scores + place, layout, row)
 
 
 @inlined
 def write_history(game, rules, layout, me, row):
     """What was turned up, in order, and every play of the deal."""
-    row.counts[layout.starter] = layout.action_of[game.deck[STARTER]] + 1
+    write(layout.action_of[game.deck[STARTER]] + 1, layout.starter, layout, row)
     if game.knows_starters[me]:
         for place in range(FACE_DOWN):
-            row.counts[layout.starter_order + place] = layout.action_of[game.deck[place]] + 1
+            action = layout.action_of[game.deck[place]]
+            write(action + 1, layout.starter_order + place, layout, row)
     for k in range(game.num_shown_jacks):
-        row.counts[layout.jack_order + k] = layout.action_of[game.shown_jacks[k]] + 1
+        write(layout.action_of[game.shown_jacks[k]] + 1, layout.jack_order + k, layout, row)
     if rules.bottom_card_shown and game.bottom_card != NO_CARD:
-        row.counts[layout.bottom_card_of_deal] = layout.action_of[game.bottom_card] + 1
+        write(layout.action_of[game.bottom_card] + 1, layout.bottom_card_of_deal, layout, row)
     seat = relative(game.dealer + 1, me, rules.players)
-    counts, plays, action_of = row.counts, game.plays, layout.action_of
     for k in range(game.num_plays):
-        counts[layout.history_seats + k] = seat + 1
+        write(seat + 1, layout.history_seats + k, layout, row)
         seat = seat + 1 if seat + 1 < rules.players else 0
-        counts[layout.history_cards + k] = action_of[plays[k]] + 1
+        write(layout.action_of[game.plays[k]] + 1, layout.history_cards + k, layout, row)
 
 
 @inlined
@@ -644,18 +660,18 @@ def write_hidden(game, rules, layout, row):
     for seat in range(rules.players):
         start = layout.hands + seat * layout.num_actions
         for held in range(game.hand_sizes[seat]):
-            row.counts[start + layout.action_of[game.hands[seat, held]]] += 1
+            add(start + layout.action_of[game.hands[seat, held]], layout, row)
     for place in range(FACE_DOWN):
-        row.counts[layout.starters + layout.action_of[game.deck[place]]] += 1
-    counts, deck, action_of = row.counts, game.deck, layout.action_of
+        add(layout.starters + layout.action_of[game.deck[place]], layout, row)
     for place in range(game.stock_start, rules.deck_size):
-        counts[layout.stock + place - NUM_STARTERS] = action_of[deck[place]] + 1
+        action = layout.action_of[game.deck[place]]
+        write(action + 1, layout.stock + place - NUM_STARTERS, layout, row)
     hidden = game.starters_taker != NOBODY and not game.scored
     for side in range(rules.sides):
         points = game.public_points[side]
         if hidden and side_of(game.starters_taker, rules) == side:
             for place in range(FACE_DOWN):
                 points += rules.card_points[game.deck[place]]
-        row.counts[layout.points + side] = points
+        write(points, layout.points + side, layout, row)
     if game.to_play != NOBODY:
-        row.counts[layout.to_play + game.to_play] = 1
+        row[layout.to_play + game.to_play] = 1

@@ -126,12 +126,20 @@ from gymnasium import spaces
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
-from pisti_env.cards import NUM_CARDS, card_names
+from pisti_env.cards import card_names
 from pisti_env.game import MAX_PLAYERS
 from pisti_env.observation import Encoder, describe, encoder, state_encoder
 from pisti_env.position import write_position
 from pisti_env.rules import RulesLike, resolve_rules
-from pisti_env.tables import Tables, check_dealer, check_deck, check_scores, is_int, warm_up
+from pisti_env.tables import (
+    Tables,
+    ToPlay,
+    check_dealer,
+    check_deck,
+    check_scores,
+    is_int,
+    warm_up,
+)
 from pisti_env.view import View, draw, hand_of, make_view, show
 
 __all__ = ["describe", "env", "raw_env"]
@@ -181,11 +189,11 @@ class raw_env(AECEnv):
         self._tables = Tables(self.rules, 1, rewards=rewards)
         self._seats = {f"player_{seat}": seat for seat in range(self.rules.players)}
         self._sides = {name: self.rules.side(seat) for name, seat in self._seats.items()}
+        self._to_play = ToPlay(self._encoder, 1)
+        self._agent_to_act: str | None = None  # None once the episode is over
         self._action = np.zeros(1, np.int64)
-        # Of the agent to act.
-        self._observation = np.zeros((1, self._encoder.size), np.float32)
-        self._mask = np.zeros((1, self._encoder.num_actions), np.int8)
         self._no_mask = np.zeros(self._encoder.num_actions, np.int8)
+        self._no_mask.setflags(write=False)
         self.deals: list[list[dict[str, int]]] = []
         self.illegal_actions = 0  # so far, in all episodes
 
@@ -228,8 +236,11 @@ class raw_env(AECEnv):
         self.agents = self.possible_agents[:]
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.truncations = dict.fromkeys(self.agents, False)
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
         self._skip_agent_selection = None
-        self._tell_agents(dict.fromkeys(self.agents, 0.0))
+        self._tables.observe(self._to_play, _ONE)
+        self._give_turn()
         if self.render_mode == "human":
             self.render()
 
@@ -257,44 +268,25 @@ class raw_env(AECEnv):
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
-        self._choose_card(agent, action)
-        tables = self._tables
-        tables.play()
-        if tables.scored[0]:
-            self.deals.append(self.score())
-            if not tables.over[0]:
-                tables.next_deals(_ONE)
+        tables, to_play = self._tables, self._to_play
+        self._action[0] = self._check_action(agent, action)
+        tables.play_on(self._action, to_play, _ONE)
+        if tables.scored.item():
+            self._end_deal()
         self._cumulative_rewards[agent] = 0.0
-        by_side = tables.rewards[0].tolist()
-        self._tell_agents({name: by_side[side] for name, side in self._sides.items()})
+        by_side = tables.rewards.tolist()[0]
+        self.rewards = {name: by_side[side] for name, side in self._sides.items()}
         if any(by_side):
             self._accumulate_rewards()
+        self._give_turn()
         if self.render_mode == "human":
             self.render()
 
-    def _tell_agents(self, rewards: dict[str, float]) -> None:
-        """Set rewards, terminations, who is next and the infos after a reset or a play."""
-        self.rewards = rewards
-        tables, players = self._tables, self.possible_agents
-        self.terminations = dict.fromkeys(players, tables.over.item())
-        seat = max(tables.games["to_play"].item(), 0)
-        self.agent_selection = players[seat]
-        self._encoder.encode(tables.games, _ONE, _SEATS[seat], self._observation, self._mask)
-        masks = np.zeros((len(players), self._encoder.num_actions), np.int8)
-        masks[seat] = self._mask[0]
-        self.infos = {
-            agent: {"action_mask": mask} for agent, mask in zip(players, masks, strict=True)
-        }
-
-    def _choose_card(self, agent: str, action: Any) -> None:
-        """Choose the action's card at the table; raise `ValueError` if it is illegal."""
-        if is_int(action) and 0 <= action < self._encoder.num_actions and self._mask[0, action]:
-            if self._encoder.num_actions == NUM_CARDS:
-                self._tables.choose(0, action)
-            else:
-                self._action[0] = action
-                self._tables.find_cards(self._action, self._encoder.action_of_card)
-            return
+    def _check_action(self, agent: str, action: Any) -> int:
+        """Return the action as an int; raise `ValueError` if it is illegal."""
+        if is_int(action) and 0 <= (number := int(action)) < self._encoder.num_actions:
+            if self._to_play.legal.item() >> number & 1:
+                return number
         self.illegal_actions += 1
         names = self._encoder.action_names
         known = is_int(action) and 0 <= action < len(names)
@@ -304,26 +296,46 @@ class raw_env(AECEnv):
             f"not in its hand {card_names(hand)}; play one of those"
         )
 
+    def _end_deal(self) -> None:
+        """Note the deal's score; deal the next one of the match, or end the episode."""
+        tables = self._tables
+        self.deals.append(self.score())
+        if tables.over.item():
+            self.terminations = dict.fromkeys(self.agents, True)
+        else:
+            tables.next_deals(_ONE)
+            tables.observe(self._to_play, _ONE)
+
+    def _give_turn(self) -> None:
+        """Select who is next, and set the infos."""
+        self.infos = {agent: {"action_mask": self._no_mask} for agent in self.agents}
+        if self._tables.over.item():
+            self.agent_selection, self._agent_to_act = self.agents[0], None
+            return
+        agent = self.possible_agents[self._to_play.seats.item()]
+        self.agent_selection = self._agent_to_act = agent
+        self.infos[agent] = {"action_mask": self._to_play.masks[0].copy()}
+
     def _deads_step_first(self) -> str:
         """No agent is to act once an illegal action has ended the episode: no mask has a 1.
 
         `TerminateIllegalWrapper` calls this, and only then.
         """
         self.illegal_actions += 1
-        for info in self.infos.values():
-            info["action_mask"] = np.zeros_like(info["action_mask"])
+        self._agent_to_act = None
+        self.infos = {agent: {"action_mask": self._no_mask} for agent in self.agents}
         return super()._deads_step_first()
 
     def observe(self, agent: str) -> Any:
         """Return what an agent observes, at any time: fresh arrays, in the form of its space."""
-        if agent != self.agent_selection:
-            observation, mask = self._encode(agent, self._encoder), self._no_mask
+        if agent == self._agent_to_act:
+            observation = self._to_play.observations[0].copy()
+            mask = self._to_play.masks[0].copy()
         else:
-            observation = self._observation[0].copy()
-            mask = self._no_mask if self._ended(agent) else self._mask[0]
+            observation, mask = self._encode(agent, self._encoder), self._no_mask.copy()
         if self.mask_in == "info":
             return observation
-        return {"observation": observation, "action_mask": mask.copy()}
+        return {"observation": observation, "action_mask": mask}
 
     def observe_as(self, agent: str, encoding: str) -> Any:
         """Return what `observe` would in another encoding, of the same moment and in its form."""
@@ -332,7 +344,7 @@ class raw_env(AECEnv):
         if self.mask_in == "info":
             return observation
         mask = np.zeros((1, other.num_actions), np.int8)
-        if agent == self.agent_selection and not self._ended(agent):
+        if agent == self._agent_to_act:
             other.mask(self._tables.games, _ONE, mask)
         return {"observation": observation, "action_mask": mask[0]}
 
@@ -341,10 +353,6 @@ class raw_env(AECEnv):
         seat = self._seats[agent]
         encoder.encode(self._tables.games, _ONE, _SEATS[seat], observation)
         return observation[0]
-
-    def _ended(self, agent: str) -> bool:
-        """Return whether an agent has terminated, or has gone already."""
-        return self.terminations.get(agent, True) or self.truncations.get(agent, True)
 
     def state(self) -> np.ndarray:
         """Return what the rest of the deal depends on, hidden cards included, (s,) float32 in

@@ -15,6 +15,8 @@ import numpy as np
 from pisti_env import game, observation, shuffle
 from pisti_env.cards import card_names, parse_card
 from pisti_env.compile import announce_compilation, compiled, quick
+from pisti_env.game import lowest_card, play_table
+from pisti_env.observation import Encoder, write_mask, write_row
 from pisti_env.rules import MAX_POINTS, Rules
 
 REWARDS = ("difference", "terminal", "win")
@@ -34,6 +36,29 @@ def warm_up() -> None:
         encoding.encode(tables.games, row, row, np.zeros((1, encoding.size), np.float32), masks)
         tables.find_cards(masks.argmax(axis=1), encoding.action_of_card)
         tables.play()
+        to_play = ToPlay(encoding, 1)
+        tables.observe(to_play, row)
+        to_play.find_illegal(row)
+        tables.play_on(masks.argmax(axis=1), to_play, row)
+
+
+class ToPlay:
+    """What the seats to play observe at `num_tables` tables, as `Tables` rewrites it.
+
+    Attributes: `encoder`; `seats` (n,) int8; `observations` (n, d) float32; `masks` (n, a) int8;
+    `legal` (n,) int64, the masks again, bit a for action a.
+    """
+
+    def __init__(self, encoder: Encoder, num_tables: int):
+        self.encoder = encoder
+        self.seats = np.zeros(num_tables, np.int8)
+        self.observations = np.zeros((num_tables, encoder.size), np.float32)
+        self.masks = np.zeros((num_tables, encoder.num_actions), np.int8)
+        self.legal = np.zeros(num_tables, np.int64)
+
+    def find_illegal(self, actions: np.ndarray) -> int:
+        """Return the first table where `actions` (n,) int64 has an illegal one, -1 for none."""
+        return find_illegal(actions, self.legal, self.encoder.num_actions)
 
 
 class Tables:
@@ -195,6 +220,38 @@ class Tables:
             self.over,
             self._shares,
         )
+        self._pay(rows)
+
+    def play_on(self, actions: np.ndarray, to_play: ToPlay, rows: np.ndarray) -> None:
+        """Play `actions` (n,) int64, which must be legal, at `rows` as `play` does, and rewrite
+        `to_play` there, but where the deal is scored now."""
+        self._advance(actions, to_play, rows)
+        self._pay(rows)
+
+    def observe(self, to_play: ToPlay, rows: np.ndarray) -> None:
+        """Rewrite `to_play` at `rows`, where it is someone's turn."""
+        self._advance(to_play.legal[:0], to_play, rows)
+
+    def _advance(self, actions: np.ndarray, to_play: ToPlay, rows: np.ndarray) -> None:
+        quick(advance)(
+            self.games,
+            self._table_rules,
+            to_play.encoder.layouts,
+            rows,
+            actions,
+            self._gains,
+            self.rewards,
+            self.scored,
+            self.over,
+            self._shares,
+            to_play.seats,
+            to_play.observations,
+            to_play.masks,
+            to_play.legal,
+        )
+
+    def _pay(self, rows: np.ndarray) -> None:
+        """Set the rewards that are not paid at once."""
         if self.reward_kind == "terminal":
             self._earned[rows] += self._gains[rows]
             pay_at_the_end(rows, self.over, self._earned, self.rewards)
@@ -227,6 +284,50 @@ class Tables:
             }
             for side in range(self.rules.sides)
         ]
+
+
+@compiled
+def advance(
+    games,
+    table,
+    layouts,
+    rows,
+    actions,
+    gains,
+    margins,
+    scored,
+    over,
+    shares,
+    seats,
+    observations,
+    masks,
+    legal,
+):
+    """Play `actions` (n,) at the tables `rows`, unless there are none, and set what `play_table`
+    does; where the deal goes on, set what `ToPlay` has. One table after the other, so that what is
+    read and written of it stays in the processor's cache meanwhile."""
+    rules, layout = table[0], layouts[0]
+    for i in rows:
+        game = games[i]
+        if len(actions) > 0:
+            card = lowest_card(game, actions[i], layout.action_of)
+            play_table(game, rules, card, i, gains, margins, scored, over, shares)
+            if scored[i]:
+                continue
+        seats[i] = game.to_play
+        write_row(game, rules, layout, game.to_play, observations[i])
+        legal[i] = write_mask(game, layout, masks[i])
+
+
+@compiled
+def find_illegal(actions, legal, num_actions):
+    """Return the first place where `actions` (n,) has none of the bits of `legal` (n,), -1 for
+    none."""
+    for i in range(len(actions)):
+        action = actions[i]
+        if action < 0 or action >= num_actions or (legal[i] >> action) & 1 == 0:
+            return i
+    return -1
 
 
 @compiled
@@ -366,6 +467,8 @@ def is_row(value: Any) -> bool:
 def is_int(value: Any) -> bool:
     """Return whether a value is an integer of Python or NumPy, an array of none dimensions too;
     bools are not."""
+    if type(value) is int:  # what most are, and quickest to see
+        return True
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

@@ -20,12 +20,16 @@ from pisti_env.cards import card_names
 from pisti_env.observation import encoder, state_encoder
 from pisti_env.rules import RulesLike, resolve_rules
 from pisti_env.shuffle import check_seed
-from pisti_env.tables import Tables, check_actions, check_dealers, check_decks, is_int, warm_up
+from pisti_env.tables import (
+    Tables,
+    ToPlay,
+    check_actions,
+    check_dealers,
+    check_decks,
+    is_int,
+    warm_up,
+)
 from pisti_env.view import hand_of
-
-# Tables that are played together, one group after the other: what is read and written of them stays
-# in a core's cache meanwhile.
-GROUP = 1024
 
 
 class DealBatch:
@@ -62,17 +66,16 @@ class DealBatch:
         self.num_envs = num_envs
         self.rules = resolve_rules(rules, **fields)
         self.observation = observation
-        self._encoder = encoder(observation, self.rules)
         warm_up()
-        self.observations = np.zeros((num_envs, self._encoder.size), np.float32)
-        self.action_masks = np.zeros((num_envs, self._encoder.num_actions), np.int8)
-        self.seats = np.zeros(num_envs, np.int8)
+        self._to_play = ToPlay(encoder(observation, self.rules), num_envs)
+        self.observations = self._to_play.observations
+        self.action_masks = self._to_play.masks
+        self.seats = self._to_play.seats
         self.deal_ended = np.zeros(num_envs, np.bool_)
         self.final_scores = np.zeros((num_envs, self.rules.sides), np.int64)
         self.illegal_actions = 0
         self._tables = Tables(self.rules, num_envs, rewards=rewards)
-        shares = np.array_split(np.arange(num_envs), min(threads, num_envs))
-        self._groups = [np.array_split(share, -(-len(share) // GROUP)) for share in shares]
+        self._shares = np.array_split(np.arange(num_envs), min(threads, num_envs))
         self._pool = self._make_pool()
         self.reset(secrets.randbits(64) if seed is None else seed)
 
@@ -108,9 +111,9 @@ class DealBatch:
                 None if decks is None else decks[rows],
                 None if dealers is None else dealers[rows],
             )
-            self._observe(rows)
+            self._tables.observe(self._to_play, rows)
 
-        self._in_groups(start)
+        self._in_shares(start)
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Play one card at every table; a table whose episode is over begins the next one at once.
@@ -121,29 +124,20 @@ class DealBatch:
         Raises `ValueError`, before any card is played, if an action is not in the hand to play.
         """
         actions = check_actions(actions, self.num_envs)
-        rewards = np.empty((self.num_envs, self.rules.sides), np.float32)
-        ended = np.empty(self.num_envs, np.bool_)
-
-        tables = self._tables
-
-        def choose(rows: np.ndarray) -> int:
-            place = tables.find_cards(actions[_span(rows)], self._encoder.action_of_card, rows)
-            return place if place < 0 else int(rows[place])
+        illegal = self._to_play.find_illegal(actions)
+        if illegal >= 0:
+            self._refuse(illegal, int(actions[illegal]))
+        tables, ended = self._tables, np.empty(self.num_envs, np.bool_)
 
         def play(rows: np.ndarray) -> None:
-            tables.play(rows)
-            span = _span(rows)
-            rewards[span], ended[span] = tables.rewards[span], tables.over[span]
-            self.deal_ended[span] = tables.scored[span]
-            if tables.scored[span].any():
-                self._restart(rows)
-            self._observe(rows)
+            tables.play_on(actions, self._to_play, rows)
+            share = slice(rows[0], rows[-1] + 1)
+            ended[share], self.deal_ended[share] = tables.over[share], tables.scored[share]
+            if tables.scored[share].any():
+                self._restart(rows[tables.scored[share]])
 
-        illegal = [table for table in self._in_groups(choose) if table >= 0]
-        if illegal:
-            self._refuse(illegal[0], int(actions[illegal[0]]))
-        self._in_groups(play)
-        return rewards, ended
+        self._in_shares(play)
+        return tables.rewards.copy(), ended
 
     def observe_as(self, encoding: str, rows: np.ndarray | None = None) -> np.ndarray:
         """Return what the seats to play observe in another encoding, a new (n, d) float32 array.
@@ -192,7 +186,7 @@ class DealBatch:
 
         self.deal_ended[:] = False
         self._tables.set_state(state)
-        self._in_groups(self._observe)
+        self._in_shares(lambda rows: self._tables.observe(self._to_play, rows))
 
     def __getstate__(self) -> dict[str, Any]:
         """A pool of threads cannot be copied; the copy gets its own."""
@@ -208,54 +202,35 @@ class DealBatch:
             self._pool.shutdown()
 
     def _make_pool(self) -> ThreadPoolExecutor | None:
-        others = len(self._groups) - 1
+        others = len(self._shares) - 1
         return ThreadPoolExecutor(others) if others else None
 
-    def _in_groups(self, function: Callable[[np.ndarray], Any]) -> list[Any]:
-        """Call `function(rows)` for every group of tables, and return what it returned; each thread
-        goes through its own groups, and this one through the first ones."""
-
-        def go_through(groups: list[np.ndarray]) -> list[Any]:
-            return [function(rows) for rows in groups]
-
-        first, *others = self._groups
-        if self._pool is None:
-            return go_through(first)
-        waiting = [self._pool.submit(go_through, groups) for groups in others]
-        results = go_through(first)
+    def _in_shares(self, function: Callable[[np.ndarray], None]) -> None:
+        """Call `function(rows)` for every thread's share of the tables, in that thread; the first
+        one's is this."""
+        first, *others = self._shares
+        waiting = [self._pool.submit(function, rows) for rows in others] if self._pool else []
+        function(first)
         for share in waiting:
-            results += share.result()
-        return results
+            share.result()
 
-    def _restart(self, rows: np.ndarray) -> None:
+    def _restart(self, scored: np.ndarray) -> None:
         """Note the scores of the deals that ended, and begin the next deals and episodes."""
         tables = self._tables
-        scored = rows[tables.scored[_span(rows)]]
         self.final_scores[scored] = tables.games["public_points"][scored, : self.rules.sides]
         over = tables.over[scored]
         tables.start(scored[over])
         tables.next_deals(scored[~over])
-
-    def _observe(self, rows: np.ndarray) -> None:
-        """Rewrite the buffers of some tables, which lie side by side."""
-        span, games = _span(rows), self._tables.games
-        to_play = games["to_play"][span].astype(np.int64)
-        self.seats[span] = to_play
-        self._encoder.encode(games, rows, to_play, self.observations[span], self.action_masks[span])
+        tables.observe(self._to_play, scored)
 
     def _refuse(self, table: int, action: int) -> None:
         """Raise for an illegal action."""
         self.illegal_actions += 1
         seat = int(self.seats[table])
         hand = hand_of(self._tables.games[table : table + 1], seat)
-        names = self._encoder.action_names
+        names = self._to_play.encoder.action_names
         name = f" ({names[action]})" if 0 <= action < len(names) else ""
         raise ValueError(
             f"action of table {table} is {action}{name}, which is not in the hand of seat {seat}, "
             f"{card_names(hand)}; play one of those"
         )
-
-
-def _span(rows: np.ndarray) -> slice:
-    """Return tables that lie side by side as a slice."""
-    return slice(rows[0], rows[-1] + 1)

@@ -1,8 +1,7 @@
 """Where the tests keep compiled code, and how many threads they use.
 
-Numba's cache does not see an edit in another file, nor a change of its own flags: it would go on
-with the old code. So the cache lies in a folder named by a hash of our sources and of Numba's
-settings.
+Numba's cache does not see a change of its own flags: it would go on with the old code. So the cache
+lies in a folder named by a hash of our sources and of Numba's settings.
 """
 
 import hashlib

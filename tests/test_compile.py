@@ -100,6 +100,32 @@ def test_compiled_equals_interpreted():
     assert "Warning" not in warnings  # such as integers that wrap around
 
 
+def test_an_edit_in_another_file_is_seen(tmp_path):
+    """What is compiled in tables.py is made of functions of game.py, too."""
+    code = """
+    import numpy as np
+    from pisti_env.observation import encoder
+    from pisti_env.rules import Rules
+    from pisti_env.tables import Tables, ToPlay
+
+    row = np.zeros(1, np.int64)
+    tables, to_play = Tables(Rules(), 1), ToPlay(encoder("kinds", Rules()), 1)
+    tables.start(row)
+    tables.observe(to_play, row)
+    tables.play_on(to_play.masks.argmax(axis=1), to_play, row)
+    print(tables.games["num_plays"][0])
+    """
+    shutil.copytree(ROOT / "pisti_env", tmp_path / "pisti_env")
+    settings = {"PYTHONPATH": tmp_path, "NUMBA_CACHE_DIR": tmp_path / "cache"}
+    settings["NUMBA_DISABLE_JIT"] = None
+    assert run(code, settings, cwd=tmp_path)[0].split() == ["1"]
+    rules = tmp_path / "pisti_env" / "game.py"
+    text = rules.read_text()
+    assert text.count("game.num_plays += 1") == 1
+    rules.write_text(text.replace("game.num_plays += 1", "game.num_plays += 2"))
+    assert run(code, settings, cwd=tmp_path)[0].split() == ["2"]
+
+
 # For when the tests run as root, who may write anywhere, and that right cannot be given up.
 REFUSE_WRITING = """
 import os, tempfile

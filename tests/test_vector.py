@@ -6,7 +6,7 @@ import pytest
 from places import ENCODINGS, seeded
 from referee import complete, numbers, random_deck, random_rules
 
-from pisti_env import Rules, pisti_v0, vector
+from pisti_env import Rules, pisti_v0
 from pisti_env.vector import DealBatch
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -461,24 +461,3 @@ def test_rewards_of_all_sides_add_up_to_the_margin():
         # Every card and every point of the packs is in it.
         cards = 13 * batch.rules.num_packs
         assert (scores.sum(axis=1) >= cards).all()
-
-
-def test_tables_in_groups_are_the_same(monkeypatch):
-    """A batch of thousands is played in groups; here with a few tables each."""
-    whole = DealBatch(13, target=30, seed=4)
-    monkeypatch.setattr(vector, "GROUP", 3)
-    batches = [DealBatch(13, target=30, seed=4, threads=threads) for threads in (1, 2)]
-    rng = np.random.default_rng(0)
-    for _ in range(110):
-        actions = choose(whole, rng)
-        wrong = actions.copy()
-        wrong[8] = whole.action_masks[8].argmin()
-        for batch in batches:
-            with pytest.raises(ValueError, match="action of table 8"):
-                batch.step(wrong)
-        expected = whole.step(actions)
-        for batch in batches:
-            for array, same in zip(batch.step(actions), expected, strict=True):
-                assert array.tobytes() == same.tobytes()
-            for name in ("observations", "action_masks", "seats", "deal_ended", "final_scores"):
-                assert getattr(batch, name).tobytes() == getattr(whole, name).tobytes(), name

@@ -96,6 +96,8 @@ class Counting(Player):
             self.rules.deck_size,
             self._card_points,
             self._copies,
+            np.empty(NUM_RANKS, np.float32),
+            np.empty(NUM_CARDS, np.int64),
             actions,
         )
 
@@ -183,11 +185,12 @@ def choose_counting(
     deck_size,
     card_points,
     copies,
+    unseen,
+    legal,
     actions,
 ):
-    """Choose as `Counting` does. Pieces are given by where they start, or by (start, stop)."""
-    unseen = np.empty(NUM_RANKS, np.float32)
-    legal = np.empty(NUM_CARDS, np.int64)
+    """Choose as `Counting` does. Pieces are given by where they start, or by (start, stop).
+    `unseen` (13,) float32 and `legal` (52,) int64 are for it to write in."""
     for i in range(len(rows)):
         row = rows[i]
         top = find_top(row, top_start)
