@@ -549,13 +549,6 @@ def lowest_card(game, action, action_of):
     return lowest if lowest < NUM_CARDS else NO_CARD
 
 
-@compiled
-def play_rows(games, table, rows, cards, gains, margins, scored, over, shares):
-    """Play the tables' `cards` (n,) at `rows` (k,); the rest (n, …) as `play_table` has it."""
-    for i in rows:
-        play_table(games[i], table[0], cards[i], i, gains, margins, scored, over, shares)
-
-
 @inlined
 def play_table(game, rules, card, i, gains, margins, scored, over, shares):
     """Play a card at a table. At the place `i`

@@ -35,7 +35,9 @@ from pisti_env.game import (
     PILE,
     STARTER,
     is_jack,
+    lowest_card,
     pile_size,
+    play_table,
     side_of,
     top_card,
 )
@@ -218,6 +220,19 @@ LAYOUT = np.dtype(
     )
 )
 
+# For the arguments of `play_and_observe` that are not needed.
+NO_NUMBERS = np.zeros(0, np.int64)
+NO_SEATS = np.zeros(0, np.int8)
+NOTHING_PLAYED = (
+    np.zeros((0, 0), np.int64),
+    np.zeros((0, 0), np.float32),
+    np.zeros(0, np.bool_),
+    np.zeros(0, np.bool_),
+    np.zeros((0, 0)),
+)
+NO_OBSERVATIONS = np.zeros((0, 0), np.float32)
+NO_MASKS = np.zeros((0, 0), np.int8)
+
 _BASIC = ("hand", "top", "pile_size", "jacks_seen")
 _PUBLIC_COUNTS = (
     "pile_size",
@@ -348,7 +363,6 @@ class Encoder:
         self.layouts["action_of"] = self.action_of_card
         self.layouts["scales"][0, : self.size] = 1 / np.array(divisors)
         self.layouts.setflags(write=False)
-        self._no_masks = np.zeros((0, num_actions), np.int8)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Encoder, self._made_of
@@ -363,9 +377,20 @@ class Encoder:
     ) -> None:
         """Fill `observations` (k, size) float32 with what `seats` (k,) know at `games[rows]`, and
         `action_masks` as `mask` does."""
-        masks = self._no_masks if action_masks is None else action_masks
-        write = quick(encode_rows)
-        write(games, self._table_rules, self.layouts, rows, seats, observations, masks)
+        masks = NO_MASKS if action_masks is None else action_masks
+        quick(play_and_observe)(
+            games,
+            self._table_rules,
+            self.layouts,
+            rows,
+            NO_NUMBERS,
+            *NOTHING_PLAYED,
+            seats,
+            NO_SEATS,
+            NO_NUMBERS,
+            observations,
+            masks,
+        )
 
     def mask(self, games: np.ndarray, rows: np.ndarray, action_masks: np.ndarray) -> None:
         """Fill `action_masks` (k, num_actions) int8 with the plays of the seats whose turn it is at
@@ -413,14 +438,64 @@ def mask_rows(games, layouts, rows, masks):
 
 
 @compiled
-def encode_rows(games, table, layouts, rows, seats, observations, masks):
-    """Set `observations` (k, d) float32 to what `seats` (k,) know at the tables `rows` (k,), and
-    `masks` (k, a) int8 as `mask_rows` does, unless it has no rows."""
-    for i in range(len(rows)):
-        game = games[rows[i]]
-        write_row(game, table[0], layouts[0], seats[i], observations[i])
-        if len(masks) > 0:
-            write_mask(game, layouts[0], masks[i])
+def play_and_observe(
+    games,
+    table,
+    layouts,
+    rows,
+    actions,
+    gains,
+    margins,
+    scored,
+    over,
+    shares,
+    observers,
+    seats,
+    legal,
+    observations,
+    masks,
+):
+    """Play `actions` (n,) at the tables `rows` (k,), which sets `gains` to `shares` as `play_table`
+    has it. Then, but where the deal is scored now, observe:
+
+    - if `observers` (k,) are given, set `observations` (k, d) to what they know, and `masks` (k, a)
+      to the actions of the seat to play;
+    - if not, the seat to play observes: set `seats` (n,) to it, `observations` (n, d) and `masks`
+      (n, a) at `rows`, and `legal` (n,) to the mask as bits.
+
+    Without `actions` nothing is played, without `observations` or `masks` these are not written.
+    One function for all that, since it takes seconds to compile. It goes from table to table, so
+    that what is read and written of one stays in the processor's cache meanwhile.
+    """
+    rules, layout = table[0], layouts[0]
+    for k in range(len(rows)):
+        i = rows[k]
+        game = games[i]
+        if len(actions) > 0:
+            card = lowest_card(game, actions[i], layout.action_of)
+            play_table(game, rules, card, i, gains, margins, scored, over, shares)
+            if scored[i]:
+                continue
+        if len(observations) > 0:
+            place, me = i, np.int64(game.to_play)
+            if len(observers) > 0:
+                place, me = k, observers[k]
+            write_row(game, rules, layout, me, observations[place])
+            if len(masks) > 0:
+                bits = write_mask(game, layout, masks[place])
+                if len(observers) == 0:
+                    seats[i], legal[i] = me, bits
+
+
+@compiled
+def find_illegal(actions, legal, num_actions):
+    """Return the first place where `actions` (n,) has none of the bits of `legal` (n,), -1 for
+    none."""
+    for i in range(len(actions)):
+        action = actions[i]
+        if action < 0 or action >= num_actions or (legal[i] >> action) & 1 == 0:
+            return i
+    return -1
 
 
 @inlined

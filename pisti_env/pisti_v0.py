@@ -275,16 +275,19 @@ class raw_env(AECEnv):
             self._end_deal()
         self._cumulative_rewards[agent] = 0.0
         by_side = tables.rewards.tolist()[0]
-        self.rewards = {name: by_side[side] for name, side in self._sides.items()}
         if any(by_side):
+            self.rewards = {name: by_side[side] for name, side in self._sides.items()}
             self._accumulate_rewards()
+        else:  # as after most plays, and quicker
+            self.rewards = dict.fromkeys(self.agents, 0.0)
         self._give_turn()
         if self.render_mode == "human":
             self.render()
 
     def _check_action(self, agent: str, action: Any) -> int:
         """Return the action as an int; raise `ValueError` if it is illegal."""
-        if is_int(action) and 0 <= (number := int(action)) < self._encoder.num_actions:
+        if is_int(action) and 0 <= action < self._encoder.num_actions:
+            number = int(action)
             if self._to_play.legal.item() >> number & 1:
                 return number
         self.illegal_actions += 1
@@ -314,7 +317,7 @@ class raw_env(AECEnv):
             return
         agent = self.possible_agents[self._to_play.seats.item()]
         self.agent_selection = self._agent_to_act = agent
-        self.infos[agent] = {"action_mask": self._to_play.masks[0].copy()}
+        self.infos[agent] = {"action_mask": self._to_play.mask.copy()}
 
     def _deads_step_first(self) -> str:
         """No agent is to act once an illegal action has ended the episode: no mask has a 1.
@@ -329,8 +332,7 @@ class raw_env(AECEnv):
     def observe(self, agent: str) -> Any:
         """Return what an agent observes, at any time: fresh arrays, in the form of its space."""
         if agent == self._agent_to_act:
-            observation = self._to_play.observations[0].copy()
-            mask = self._to_play.masks[0].copy()
+            observation, mask = self._to_play.observation.copy(), self._to_play.mask.copy()
         else:
             observation, mask = self._encode(agent, self._encoder), self._no_mask.copy()
         if self.mask_in == "info":

@@ -12,11 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from pisti_env import game, observation, shuffle
+from pisti_env import game, shuffle
 from pisti_env.cards import card_names, parse_card
 from pisti_env.compile import announce_compilation, compiled, quick
-from pisti_env.game import lowest_card, play_table
-from pisti_env.observation import Encoder, write_mask, write_row
+from pisti_env.observation import (
+    NO_MASKS,
+    NO_NUMBERS,
+    NO_OBSERVATIONS,
+    NO_SEATS,
+    Encoder,
+    encoder,
+    find_illegal,
+    play_and_observe,
+)
 from pisti_env.rules import MAX_POINTS, Rules
 
 REWARDS = ("difference", "terminal", "win")
@@ -27,7 +35,7 @@ def warm_up() -> None:
     """Have everything compiled, once in a process, saying so if that takes a while."""
     with announce_compilation():
         rules, row = Rules(), np.zeros(1, np.int64)
-        encoding = observation.encoder("full", rules)
+        encoding = encoder("full", rules)
         tables = Tables(rules, 1)
         check_starters(rules, np.array([rules.deck_cards()], np.int8))
         tables.start(row)
@@ -46,7 +54,8 @@ class ToPlay:
     """What the seats to play observe at `num_tables` tables, as `Tables` rewrites it.
 
     Attributes: `encoder`; `seats` (n,) int8; `observations` (n, d) float32; `masks` (n, a) int8;
-    `legal` (n,) int64, the masks again, bit a for action a.
+    `legal` (n,) int64, the masks again, bit a for action a; `observation` (d,) and `mask` (a,) of
+    the first table.
     """
 
     def __init__(self, encoder: Encoder, num_tables: int):
@@ -55,6 +64,18 @@ class ToPlay:
         self.observations = np.zeros((num_tables, encoder.size), np.float32)
         self.masks = np.zeros((num_tables, encoder.num_actions), np.int8)
         self.legal = np.zeros(num_tables, np.int64)
+        self._look_at_buffers()
+
+    def _look_at_buffers(self) -> None:
+        """Set what are views of the buffers."""
+        self.observation, self.mask = self.observations[0], self.masks[0]
+        # In the order in which `play_and_observe` takes them.
+        self.buffers = (self.seats, self.legal, self.observations, self.masks)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """In a copy, what was a view is none."""
+        self.__dict__.update(state)
+        self._look_at_buffers()
 
     def find_illegal(self, actions: np.ndarray) -> int:
         """Return the first table where `actions` (n,) int64 has an illegal one, -1 for none."""
@@ -88,6 +109,7 @@ class Tables:
         self.scored = np.zeros(num_tables, np.bool_)
         self.over = np.zeros(num_tables, np.bool_)
         self._table_rules = game.table_rules(rules)
+        self._cards_are_actions = encoder("basic", rules).layouts
         self.reward_kind = rewards
         self._pack = np.array(rules.deck_cards(), np.int8)
         self._numbers = np.arange(num_tables) if numbers is None else numbers.astype(np.int64)
@@ -99,6 +121,7 @@ class Tables:
         self._gains = np.zeros((num_tables, rules.sides), np.int64)
         self._earned = np.zeros((num_tables, rules.sides))  # in the episode so far
         self._shares = np.zeros((num_tables, rules.sides))
+        self._results = (self._gains, self.rewards, self.scored, self.over, self._shares)
         self.reseed(secrets.randbits(64))
 
     def reseed(self, seed: int) -> None:
@@ -201,61 +224,46 @@ class Tables:
         rows = self.all_rows if rows is None else rows
         return game.choose_cards(self.games, rows, actions, action_of_card, self._cards)
 
-    def choose(self, row: int, card: int) -> None:
-        """Choose a card that is in the hand to play at a table."""
-        self._cards[row] = card
-
     def play(self, rows: np.ndarray | None = None) -> None:
         """Play the cards that were chosen for these tables; set their `rewards`, `scored`
         and `over`."""
         rows = self.all_rows if rows is None else rows
-        quick(game.play_rows)(
-            self.games,
-            self._table_rules,
-            rows,
-            self._cards,
-            self._gains,
-            self.rewards,
-            self.scored,
-            self.over,
-            self._shares,
-        )
-        self._pay(rows)
+        nobody = (NO_SEATS, NO_NUMBERS, NO_OBSERVATIONS, NO_MASKS)
+        self._play_and_observe(self._cards_are_actions, rows, self._cards, *nobody)
+        if self.reward_kind != "difference":
+            self._pay(rows)
 
     def play_on(self, actions: np.ndarray, to_play: ToPlay, rows: np.ndarray) -> None:
         """Play `actions` (n,) int64, which must be legal, at `rows` as `play` does, and rewrite
         `to_play` there, but where the deal is scored now."""
-        self._advance(actions, to_play, rows)
-        self._pay(rows)
+        self._play_and_observe(to_play.encoder.layouts, rows, actions, *to_play.buffers)
+        if self.reward_kind != "difference":
+            self._pay(rows)
 
     def observe(self, to_play: ToPlay, rows: np.ndarray) -> None:
         """Rewrite `to_play` at `rows`, where it is someone's turn."""
-        self._advance(to_play.legal[:0], to_play, rows)
+        self._play_and_observe(to_play.encoder.layouts, rows, NO_NUMBERS, *to_play.buffers)
 
-    def _advance(self, actions: np.ndarray, to_play: ToPlay, rows: np.ndarray) -> None:
-        quick(advance)(
+    def _play_and_observe(
+        self, layouts: np.ndarray, rows: np.ndarray, actions: np.ndarray, *buffers: np.ndarray
+    ) -> None:
+        quick(play_and_observe)(
             self.games,
             self._table_rules,
-            to_play.encoder.layouts,
+            layouts,
             rows,
             actions,
-            self._gains,
-            self.rewards,
-            self.scored,
-            self.over,
-            self._shares,
-            to_play.seats,
-            to_play.observations,
-            to_play.masks,
-            to_play.legal,
+            *self._results,
+            NO_NUMBERS,
+            *buffers,
         )
 
     def _pay(self, rows: np.ndarray) -> None:
-        """Set the rewards that are not paid at once."""
+        """Set rewards that are paid at the end of the episode."""
         if self.reward_kind == "terminal":
             self._earned[rows] += self._gains[rows]
             pay_at_the_end(rows, self.over, self._earned, self.rewards)
-        elif self.reward_kind == "win":
+        else:
             pay_at_the_end(rows, self.over, self._shares, self.rewards)
 
     @property
@@ -284,50 +292,6 @@ class Tables:
             }
             for side in range(self.rules.sides)
         ]
-
-
-@compiled
-def advance(
-    games,
-    table,
-    layouts,
-    rows,
-    actions,
-    gains,
-    margins,
-    scored,
-    over,
-    shares,
-    seats,
-    observations,
-    masks,
-    legal,
-):
-    """Play `actions` (n,) at the tables `rows`, unless there are none, and set what `play_table`
-    does; where the deal goes on, set what `ToPlay` has. One table after the other, so that what is
-    read and written of it stays in the processor's cache meanwhile."""
-    rules, layout = table[0], layouts[0]
-    for i in rows:
-        game = games[i]
-        if len(actions) > 0:
-            card = lowest_card(game, actions[i], layout.action_of)
-            play_table(game, rules, card, i, gains, margins, scored, over, shares)
-            if scored[i]:
-                continue
-        seats[i] = game.to_play
-        write_row(game, rules, layout, game.to_play, observations[i])
-        legal[i] = write_mask(game, layout, masks[i])
-
-
-@compiled
-def find_illegal(actions, legal, num_actions):
-    """Return the first place where `actions` (n,) has none of the bits of `legal` (n,), -1 for
-    none."""
-    for i in range(len(actions)):
-        action = actions[i]
-        if action < 0 or action >= num_actions or (legal[i] >> action) & 1 == 0:
-            return i
-    return -1
 
 
 @compiled
