@@ -46,7 +46,7 @@ from pisti_env.bench import version as package_version
 SEED = 0
 THREADS = 2
 PGX_TABLES = 4096
-BATCH_TABLES = (1, 64, 512, 4096, 65_536)
+BATCH_TABLES = (1, 64, 4096, 16_384, 65_536)
 PPO_ENVS = 8
 RULES_TABLES = 4096
 C_PLAYS = 20_000_000  # far more than it takes to start a process
@@ -311,8 +311,8 @@ def shared_layers(hidden: Sequence[int]) -> dict[str, Any]:
     return {"features_extractor_class": Trunk, "net_arch": []}
 
 
-def start_trainer() -> Play:
-    """Train with our trainer, as it is without arguments."""
+def start_trainer(all_seeing_critic: bool) -> Play:
+    """Train with our trainer as it is without arguments, or with one network, as SB3 has here."""
     import torch
 
     from training.selfplay import (
@@ -324,7 +324,7 @@ def start_trainer() -> Play:
         make_learner,
     )
 
-    settings = Settings(threads=THREADS, seed=SEED)
+    settings = Settings(threads=THREADS, seed=SEED, all_seeing_critic=all_seeing_critic)
     rules, device = check_settings(settings), torch.device(settings.device)
     batch, network, optimizer, buffers, _ = make_learner(settings, rules)
     updates = itertools.count(1)
@@ -380,8 +380,10 @@ def all_peers() -> Iterator[Peer]:
     yield Peer(name, LEARNER, "pisti-env", play_learners)
     yield Peer("pisti-env, 1 table against counting", LEARNER, "pisti-env", play_single)
 
-    name = f"pisti-env's trainer, {plural(THREADS, 'thread')}"
-    yield Peer(name, TRAINING, "pisti-env", start_trainer)
+    for critic, name in ((False, "one network"), (True, "and a critic that sees all cards")):
+        name = f"pisti-env's trainer, {name}, {plural(THREADS, 'thread')}"
+        start = functools.partial(start_trainer, critic)
+        yield Peer(name, TRAINING, "pisti-env", start)
     for threads in range(1, THREADS + 1):
         name = f"SB3 MaskablePPO, {PPO_ENVS} environments, {plural(threads, 'thread')}"
         yield Peer(name, TRAINING, "sb3-contrib", maskable_ppo(threads))
@@ -559,14 +561,11 @@ def chart_bars(results: Sequence[Result]) -> Iterator[list[Result]]:
     for group in GROUPS:
         ran = [result for result in results if result.peer.group == group and result.speed]
         ran.sort(key=lambda result: result.speed or 0.0, reverse=True)
-        seen: set[str] = set()
-        bars = []
-        for result in ran:
-            threads = result.peer.name.rpartition(", ")[2] if result.peer.ours else ""
-            if not result.peer.ours or threads not in seen:
-                bars.append(result)
-                seen.add(threads)
-        yield bars
+        if group == BATCH:
+            ours = [result for result in ran if result.peer.ours]
+            best = {result.peer.name.rpartition(", ")[2]: result for result in reversed(ours)}
+            ran = [result for result in ran if not result.peer.ours or result in best.values()]
+        yield ran
 
 
 def short(speed: float) -> str:
