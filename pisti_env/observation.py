@@ -519,7 +519,7 @@ def write_row(game, rules, layout, me, row):
 
 @inlined
 def write(count, place, layout, row):
-    """Write a count at a place, scaled."""
+    """Write a count at a place, scaled. An index without a sign need not be looked at for one."""
     row[np.uint64(place)] = np.float32(count) * layout.scales[np.uint64(place)]
 
 
@@ -547,7 +547,7 @@ def write_cards(game, with_starter, first, stop, start, layout, row):
     """Count cards by face: the plays from `first` to before `stop`, and perhaps the starter."""
     scale = layout.scales[start]
     if with_starter:
-        row[start + game.deck[STARTER]] += scale
+        row[np.uint64(start + game.deck[STARTER])] += scale
     for k in range(first, stop):
         row[np.uint64(start + game.plays[k])] += scale
 
