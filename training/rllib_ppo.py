@@ -45,6 +45,7 @@ from training import common
 PACKAGES = ("ray", "torch", "gymnasium")
 MAIN = "main"
 SAVED = "rllib"
+LOST_SECONDS = 1.0  # how long an update waits for a lost env runner that may be back
 ILLEGAL = -1e9  # added to logits; finite, so that a row without a legal action gives no NaN
 SAVE_SECONDS = 60.0
 # Settings that a resumed run takes from the command line.
@@ -234,7 +235,12 @@ def make_config(settings: Settings) -> PPOConfig:
             use_kl_loss=False,
             grad_clip=0.5,
         )
-        .fault_tolerance(restart_failed_env_runners=True)
+        # RLlib's own 30 s pass before every update while a lost runner has no room to start again.
+        .fault_tolerance(
+            restart_failed_env_runners=True,
+            env_runner_health_probe_timeout_s=LOST_SECONDS,
+            env_runner_restore_timeout_s=LOST_SECONDS,
+        )
         .debugging(seed=settings.seed, log_level="ERROR")
     )
 
