@@ -18,10 +18,11 @@ import dataclasses
 import functools
 import itertools
 import json
+import math
 import random
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -45,6 +46,7 @@ from training import common
 PACKAGES = ("ray", "torch", "gymnasium")
 MAIN = "main"
 SAVED = "rllib"
+ILLEGAL_ACTIONS = "illegal_actions"
 LOST_SECONDS = 1.0  # how long an update waits for a lost env runner that may be back
 ILLEGAL = -1e9  # added to logits; finite, so that a row without a legal action gives no NaN
 SAVE_SECONDS = 60.0
@@ -92,7 +94,11 @@ class Settings(common.Settings):
 
 class PistiMultiAgent(MultiAgentEnv):
     """The bare PettingZoo environment in RLlib's form: only who is to play is shown anything, and
-    is told what its side has gained since its last play. At the end all are told."""
+    is told what its side has gained since its last play. At the end all are told.
+
+    An illegal action ends the episode at its seat's cost, and is counted. If it raised, RLlib would
+    take the runner for a lost one, and start it again without its count.
+    """
 
     def __init__(self, config: dict[str, Any]):
         super().__init__()
@@ -133,12 +139,16 @@ class PistiMultiAgent(MultiAgentEnv):
     def step(self, actions: dict[str, int]) -> tuple[Any, Any, Any, Any, Any]:
         """Play; return observations, rewards, terminations, truncations and infos by agent."""
         table = self.table
-        [action] = actions.values()
-        table.step(int(action))
-        over = table.terminations[table.agent_selection]
+        [(actor, action)] = actions.items()
+        earned = table._cumulative_rewards
+        try:
+            table.step(int(action))
+            over = table.terminations[table.agent_selection]
+        except ValueError:  # illegal: the table has counted it, and is as it was
+            over, earned = True, {**earned, actor: -table.most_to_lose}
         told = self.possible_agents if over else [table.agent_selection]
         observations = {agent: self._observe(agent) for agent in told}
-        rewards = {agent: table._cumulative_rewards[agent] * self.reward_scale for agent in told}
+        rewards = {agent: earned[agent] * self.reward_scale for agent in told}
         terminations = dict.fromkeys(told, over) | {"__all__": over}
         return observations, rewards, terminations, {"__all__": False}, {}
 
@@ -235,6 +245,7 @@ def make_config(settings: Settings) -> PPOConfig:
             use_kl_loss=False,
             grad_clip=0.5,
         )
+        .callbacks(on_episode_end=note_illegal)
         # RLlib's own 30 s pass before every update while a lost runner has no room to start again.
         .fault_tolerance(
             restart_failed_env_runners=True,
@@ -266,32 +277,50 @@ def take_snapshot(algorithm: Any, number: int) -> None:
     )
 
 
-def count_illegal(algorithm: Any) -> int:
-    """Return how many illegal actions all environments have counted."""
-
-    def count(runner: Any) -> int:
-        if runner.env is None:  # of a driver that does not play
-            return 0
-        return sum(env.unwrapped.table.illegal_actions for env in runner.env.unwrapped.envs)
-
-    return sum(algorithm.env_runner_group.foreach_env_runner(count))
+def note_illegal(*, env: Any, env_index: int, metrics_logger: Any, **kwargs: Any) -> None:
+    """Move a table's count of illegal actions to RLlib's figures, where those of all runners are
+    added: what an update was told of is not lost with a runner. Called when an episode ends."""
+    table = env.envs[env_index].unwrapped.table
+    metrics_logger.log_value(ILLEGAL_ACTIONS, table.illegal_actions, reduce="sum")
+    table.illegal_actions = 0
 
 
-def save(algorithm: Any, folder: Path, budget: common.Budget, steps: int) -> None:
+class Progress(NamedTuple):
+    """How far a run is, in the names of its `result.json`."""
+
+    steps: int = 0
+    seconds: float = 0.0
+    illegal_actions: int = 0
+
+
+def read_progress(folder: Path) -> Progress:
+    """Return how far the run in a folder is."""
+    figures = json.loads((folder / common.RESULT).read_text(encoding="utf-8"))
+    return Progress(*(figures[name] for name in Progress._fields))
+
+
+def total(figures: dict[str, Any], name: str) -> int:
+    """Return what all env runners have added up in an update: 0 if all of them are lost."""
+    value = figures.get("env_runners", {}).get(name, 0)
+    return 0 if math.isnan(value) else int(value)
+
+
+def save(algorithm: Any, folder: Path, progress: Progress) -> None:
     """Write what to go on from."""
     algorithm.save_to_path(str((folder / SAVED).resolve()))
-    common.write_result(folder, PACKAGES, steps, budget.seconds, count_illegal(algorithm))
+    common.write_result(folder, PACKAGES, *progress)
 
 
 def train(
-    settings: Settings, folder: Path, algorithm: Any, budget: common.Budget, steps: int
-) -> int:
-    """Learn until the budget is used up, after `steps` plays; return all plays."""
-    saved = budget.seconds
+    settings: Settings, folder: Path, algorithm: Any, budget: common.Budget, before: Progress
+) -> Progress:
+    """Learn until the budget is used up; return how far the run is then."""
+    steps, saved, illegal = before
     for update in itertools.count(1):
         figures = algorithm.train()
-        steps += int(figures["env_runners"].get("num_env_steps_sampled", 0))
-        entropy = figures["learners"].get(MAIN, {}).get("entropy", float("nan"))
+        steps += total(figures, "num_env_steps_sampled")
+        illegal += total(figures, ILLEGAL_ACTIONS)
+        entropy = figures.get("learners", {}).get(MAIN, {}).get("entropy", float("nan"))
         healthy = algorithm.env_runner_group.num_healthy_remote_workers()
         budget.tell(steps, f"entropy {float(entropy):.2f}  {healthy} env runners")
         if settings.league and update % settings.league_updates == 0:
@@ -300,34 +329,57 @@ def train(
             break
         if budget.seconds - saved >= SAVE_SECONDS:
             saved = budget.seconds
-            save(algorithm, folder, budget, steps)
-    save(algorithm, folder, budget, steps)
-    return steps
+            save(algorithm, folder, Progress(steps, saved, illegal))
+    progress = Progress(steps, budget.seconds, illegal)
+    save(algorithm, folder, progress)
+    return progress
+
+
+def check_target(settings: Settings) -> None:
+    """Raise `ValueError` for rules with a target. A runner plays until as many episodes are over as
+    it has tables, and throws away what is not over then: deals are of one length, but of matches
+    the long ones would be missing."""
+    target = parse_rules(settings.rules).target
+    if target is not None:
+        raise ValueError(
+            f"target is {target}; expected single deals, since RLlib would learn from too few long "
+            "matches: add target=none to --rules"
+        )
+
+
+def check_cores(settings: Settings) -> None:
+    """Raise `ValueError` if the cluster has too few cores, which Ray would wait for without end."""
+    runners, learners = settings.num_env_runners, settings.num_learners
+    cores = ray.cluster_resources().get("CPU", 0)
+    if cores < runners + learners:
+        raise ValueError(
+            f"{runners} env runners and {learners} learners ask for {runners + learners} CPUs, and "
+            f"the Ray cluster has {cores:g}; join more nodes, or lower --num-env-runners or "
+            "--num-learners"
+        )
 
 
 def main() -> None:
     """Train as the command line says."""
     settings = tyro.cli(Settings, prog="python -m training.rllib_ppo", description=__doc__)
     try:
-        if settings.resume is None:
-            folder = common.open_run("rllib", settings)
-        else:
-            folder = settings.resume
-            torch.set_num_threads(settings.threads)
+        before = Progress()
+        if settings.resume is not None:
+            before = read_progress(settings.resume)
             settings = common.read_settings(settings, RENEWED)
-        cores = 1 + settings.num_env_runners + settings.num_learners
-        start_ray(settings.address, cores)
+        check_target(settings)
+        start_ray(settings.address, 1 + settings.num_env_runners + settings.num_learners)
         try:
+            check_cores(settings)
+            folder = settings.resume or common.open_run("rllib", settings)
+            torch.set_num_threads(settings.threads)
             algorithm = make_config(settings).build_algo()
-            seconds, steps = 0.0, 0
             if settings.resume is not None:
                 algorithm.restore_from_path(str((folder / SAVED).resolve()))
-                figures = json.loads((folder / common.RESULT).read_text(encoding="utf-8"))
-                seconds, steps = figures["seconds"], figures["steps"]
-            budget = common.Budget(settings, seconds)
+            budget = common.Budget(settings, before.seconds)
             with budget.used_up_by_signals():
-                steps = train(settings, folder, algorithm, budget, steps)
-            illegal, policy = count_illegal(algorithm), policy_of(algorithm, settings)
+                steps, _, illegal = train(settings, folder, algorithm, budget, before)
+            policy = policy_of(algorithm, settings)
             algorithm.stop()
         finally:
             ray.shutdown()

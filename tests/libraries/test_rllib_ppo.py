@@ -1,9 +1,12 @@
 """RLlib: what its environment tells, what it learns, a league, and a node that is lost."""
 
 import json
+import math
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ import ray
 import torch
 from ray.cluster_utils import Cluster
 from ray.rllib.core.columns import Columns
+from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 
 from pisti_env import Rules
 from pisti_env.agents.policy import PolicyAgent
@@ -101,6 +105,50 @@ def test_a_league_seats_former_selves_in_every_second_episode():
     assert seen == {"past_0", "past_1"} and min(counts.values()) > 150
 
 
+def test_illegal_actions_end_their_episode_and_are_counted(monkeypatch):
+    env = script.PistiMultiAgent({"rules": "standard", "reward_scale": 0.5})
+    [(agent, shown)] = env.reset(seed=0)[0].items()
+    observations, rewards, terminations, _, _ = env.step(
+        {agent: int(shown["action_mask"].argmin())}
+    )
+    assert terminations["__all__"] and set(observations) == set(env.possible_agents)
+    assert rewards[agent] == -env.table.most_to_lose / 2
+    # RLlib adds the counts up, from before they could be lost with the runner.
+    monkeypatch.setattr(script, "ILLEGAL", 0.0)
+    config = script.make_config(script.Settings(num_envs_per_env_runner=1))
+    runner = MultiAgentEnvRunner(config=config, worker_index=1)
+    for _ in range(3):
+        [episode] = runner.sample()
+        assert episode.env_t < 48
+        assert int(runner.get_metrics()[script.ILLEGAL_ACTIONS].peek()) == 1
+
+
+def test_an_update_without_runners_adds_nothing():
+    assert script.total({}, "steps") == script.total({"env_runners": {}}, "steps") == 0
+    assert script.total({"env_runners": {"steps": math.nan}}, "steps") == 0
+    assert script.total({"env_runners": {"steps": 3.0}}, "steps") == 3
+
+
+def refusal(monkeypatch, *arguments):
+    """Return the one line with which the script ends, before it has made anything of its own."""
+    monkeypatch.setattr(sys, "argv", ["rllib_ppo", *map(str, arguments)])
+    monkeypatch.setattr(script, "make_config", lambda settings: pytest.fail("not refused"))
+    with pytest.raises(SystemExit) as told:
+        script.main()
+    assert not ray.is_initialized()
+    return told.value.code
+
+
+def test_matches_are_refused(tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    told = refusal(monkeypatch, "--rules", "short", "--run", folder)
+    assert told == (
+        "training.rllib_ppo: target is 101; expected single deals, since RLlib would learn from "
+        "too few long matches: add target=none to --rules"
+    )
+    assert not folder.exists()
+
+
 def run(*arguments, **options):
     """Run the script as a user does."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}
@@ -128,29 +176,49 @@ def test_a_minute_beats_random_without_an_illegal_action(tmp_path):
     assert json.loads((folder / "result.json").read_text())["steps"] > result["steps"]
 
 
-def test_training_goes_on_when_a_node_is_lost(tmp_path, monkeypatch):
+@pytest.fixture
+def cluster(monkeypatch):
+    """A Ray cluster of one node with one core."""
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     monkeypatch.setenv("RAY_worker_niceness", "0")
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     try:
-        second = cluster.add_node(num_cpus=1)
-        folder = tmp_path / "run"
-        process = run(
-            *("--address", cluster.address, "--num-env-runners", 2, "--minutes", 2),
-            *("--run", folder, "--threads", 1, "--deals", 100),
-        )
-        assert process.stdout is not None
-        lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if "2 env runners" in line:
-                cluster.remove_node(second, allow_graceful=False)
-                break
-        lines += process.stdout.readlines()
-        assert process.wait(timeout=400) == 0, "".join(lines)
-        assert any("1 env runners" in line for line in lines), "".join(lines)
-        result = json.loads((folder / "result.json").read_text())
-        assert result["illegal_actions"] == 0 and result["steps"] > 0
+        yield cluster
     finally:
         ray.shutdown()
         cluster.shutdown()
+
+
+def test_a_cluster_with_too_few_cores_is_refused(cluster, tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    asked = ("--num-env-runners", 2, "--num-learners", 1)
+    told = refusal(monkeypatch, "--address", cluster.address, *asked, "--run", folder)
+    assert told == (
+        "training.rllib_ppo: 2 env runners and 1 learners ask for 3 CPUs, and the Ray cluster has "
+        "1; join more nodes, or lower --num-env-runners or --num-learners"
+    )
+    assert not folder.exists()
+
+
+def test_training_goes_on_when_a_node_is_lost(cluster, tmp_path):
+    second = cluster.add_node(num_cpus=1)
+    folder = tmp_path / "run"
+    process = run(
+        *("--address", cluster.address, "--num-env-runners", 2, "--minutes", 5),
+        *("--run", folder, "--threads", 1),
+    )
+    assert process.stdout is not None
+    lines, alone = [], []
+    for line in process.stdout:
+        lines.append(line)
+        if "2 env runners" in line:
+            cluster.remove_node(second, allow_graceful=False)
+        elif "1 env runners" in line:
+            alone.append(time.monotonic())
+            if len(alone) == 2:
+                process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=400) == 0, "".join(lines)
+    # Lines come after 10 s; an update that waited for the lost runner would take a minute.
+    assert len(alone) >= 2 and alone[1] - alone[0] < 30, "".join(lines)
+    result = json.loads((folder / "result.json").read_text())
+    assert result["illegal_actions"] == 0 and result["steps"] > 0
