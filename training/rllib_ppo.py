@@ -7,7 +7,8 @@
 One policy, `main`, plays all seats. With `--league N` half of the episodes have it in one seat
 alone, and one of its N latest selves in all others. `--address` joins a running Ray cluster, every
 node of which has this checkout installed. Env runners that are lost with their node are started
-again on another, and training goes on.
+again on another, and training goes on; of illegal actions, those are counted that a runner has told
+of before it is lost. Only rules without a target can be learned.
 
 The run's folder gets `policy.safetensors`, which `pisti evaluate` plays without Ray; `rllib/`,
 which is RLlib's own and only for `--resume` (it holds pickled Python: take it from nobody); and
