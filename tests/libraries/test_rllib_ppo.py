@@ -169,11 +169,13 @@ def test_a_minute_beats_random_without_an_illegal_action(tmp_path):
     assert result["illegal_actions"] == 0 and result["steps"] > 1000
     assert result["results"][0]["results"][0]["low"] > 0
     assert "0 illegal actions" in printed
-    # It goes on from RLlib's own checkpoint.
+    # It goes on from RLlib's own checkpoint, and from its count of illegal actions.
+    (folder / "result.json").write_text(json.dumps(result | {"illegal_actions": 7}))
     process = run("--resume", folder, "--minutes", 0.9, *one_runner)
     printed, _ = process.communicate(timeout=400)
     assert process.returncode == 0, printed
-    assert json.loads((folder / "result.json").read_text())["steps"] > result["steps"]
+    resumed = json.loads((folder / "result.json").read_text())
+    assert resumed["steps"] > result["steps"] and resumed["illegal_actions"] == 7
 
 
 @pytest.fixture
