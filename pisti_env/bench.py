@@ -23,7 +23,7 @@ import numpy as np
 from tqdm import tqdm
 
 from pisti_env import __version__, pisti_v0, single
-from pisti_env.compile import compiled
+from pisti_env.compile import at, compiled
 from pisti_env.game import GAME, play, table_rules
 from pisti_env.observation import ENCODINGS
 from pisti_env.rules import Rules
@@ -168,9 +168,9 @@ def play_random(games: np.ndarray, table: np.ndarray, samplers: np.ndarray, step
         for i in range(len(games)):
             game = games[i]
             samplers[i] = samplers[i] * _MULTIPLIER + _INCREMENT
-            size = np.uint64(game.hand_sizes[game.to_play])
-            slot = np.int64((samplers[i] >> _S32) * size >> _S32)
-            play(game, rules, game.hands[game.to_play, slot])
+            size = np.uint64(game.hand_sizes[at(game.to_play)])
+            slot = (samplers[i] >> _S32) * size >> _S32
+            play(game, rules, game.hands[at(game.to_play), slot])
 
 
 @compiled

@@ -18,6 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
+
+# Makes an index of a number that is not negative. Of one with a sign, Numba looks whether it counts
+# from the end; where the compiler cannot know better and it is done often, that is worth avoiding.
+at = np.uint64
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
 

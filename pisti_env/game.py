@@ -20,7 +20,7 @@ from pisti_env.cards import (
     RANK_OF_CARD,
     TEN_OF_DIAMONDS,
 )
-from pisti_env.compile import compiled, inlined
+from pisti_env.compile import at, compiled, inlined
 from pisti_env.rules import NUM_STARTERS, Rules
 
 MAX_PLAYERS = 6
@@ -277,8 +277,8 @@ def deal_packet(game, rules):
     for _ in range(rules.players):
         seat = next_seat(seat, rules)
         for held in range(rules.hand_size):
-            game.hands[seat, held] = game.deck[game.stock_start + held]
-        game.hand_sizes[seat] = rules.hand_size
+            game.hands[at(seat), held] = game.deck[at(game.stock_start + held)]
+        game.hand_sizes[at(seat)] = rules.hand_size
         game.stock_start += rules.hand_size
         for k in range(game.num_exposed):
             if game.exposed_holders[k] == NOBODY:
@@ -303,7 +303,7 @@ def play(game, rules, card):
     game.to_play = next_seat(seat, rules)
     if game.num_plays == rules.num_plays:
         score_deal(game, rules)
-    elif game.hand_sizes[game.to_play] == 0:
+    elif game.hand_sizes[at(game.to_play)] == 0:
         deal_packet(game, rules)
 
 
@@ -322,13 +322,13 @@ def side_of(seat, rules):
 @inlined
 def take_from_hand(game, seat, card):
     """Take one such card out of the hand; if everyone knew one there, it is that one."""
-    last = game.hand_sizes[seat] - 1
+    last = game.hand_sizes[at(seat)] - 1
     held = last
     for earlier in range(MAX_HAND - 1, -1, -1):
-        if game.hands[seat, earlier] == card:
+        if game.hands[at(seat), earlier] == card:
             held = earlier
-    game.hands[seat, held] = game.hands[seat, last]
-    game.hand_sizes[seat] = last
+    game.hands[at(seat), at(held)] = game.hands[at(seat), at(last)]
+    game.hand_sizes[at(seat)] = last
     for k in range(game.num_exposed):
         if game.exposed[k] == card and game.exposed_holders[k] == seat:
             last = game.num_exposed - 1
@@ -343,7 +343,7 @@ def take_from_hand(game, seat, card):
 def top_card(game):
     """Return the card on top of the pile, NO_CARD on an empty table."""
     if game.num_plays > game.pile_start:
-        return game.plays[game.num_plays - 1]
+        return game.plays[at(game.num_plays - 1)]
     if game.starters_down:
         return game.deck[STARTER]
     return NO_CARD
@@ -358,13 +358,13 @@ def pile_size(game):
 @inlined
 def is_jack(card):
     """Return whether a card is a jack."""
-    return RANK_OF_CARD[card] == JACK_RANK
+    return RANK_OF_CARD[at(card)] == JACK_RANK
 
 
 @inlined
 def captures(card, top):
     """A card of the top card's rank captures, and a jack does on a pile that is not empty."""
-    return top != NO_CARD and (is_jack(card) or RANK_OF_CARD[card] == RANK_OF_CARD[top])
+    return top != NO_CARD and (is_jack(card) or RANK_OF_CARD[at(card)] == RANK_OF_CARD[at(top)])
 
 
 @inlined
@@ -372,7 +372,7 @@ def score_pisti(game, rules, seat, card, top, size):
     """Score the capture of a lone card, but for the very last card of the deal."""
     if size != 1 or (game.num_plays == rules.num_plays and not rules.last_card_pisti):
         return
-    side = side_of(seat, rules)
+    side = at(side_of(seat, rules))
     if not is_jack(card):
         game.pistis[side] += 1
         game.public_points[side] += rules.pisti_points
@@ -388,17 +388,17 @@ def score_pisti(game, rules, seat, card, top, size):
 @inlined
 def lay_on_pile(game, rules, card):
     """The card is the new top card, for a moment even if it captures."""
-    game.plays[game.num_plays] = card
+    game.plays[at(game.num_plays)] = card
     game.num_plays += 1
-    game.pile_points += rules.card_points[card]
-    game.played_kinds += ONE_OF_CARD[card]
-    game.pile_kinds += ONE_OF_CARD[card]
+    game.pile_points += rules.card_points[at(card)]
+    game.played_kinds += ONE_OF_CARD[at(card)]
+    game.pile_kinds += ONE_OF_CARD[at(card)]
 
 
 @inlined
 def take_pile(game, rules, seat):
     """The seat captures the whole pile for its side, the face-down starters included."""
-    side = side_of(seat, rules)
+    side = at(side_of(seat, rules))
     game.captured[side] += pile_size(game)
     game.public_points[side] += game.pile_points
     if game.starters_down:
@@ -541,10 +541,10 @@ def lowest_card(game, action, action_of):
     """Return the lowest card of the hand to play that has this action, NO_CARD if none has."""
     if game.to_play == NOBODY:
         return NO_CARD
-    lowest, size = NUM_CARDS, game.hand_sizes[game.to_play]
+    lowest, size = NUM_CARDS, game.hand_sizes[at(game.to_play)]
     for held in range(MAX_HAND):
-        card = game.hands[game.to_play, held]
-        if held < size and action_of[card] == action:
+        card = game.hands[at(game.to_play), held]
+        if held < size and action_of[at(card)] == action:
             lowest = min(lowest, card)
     return lowest if lowest < NUM_CARDS else NO_CARD
 

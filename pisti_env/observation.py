@@ -26,7 +26,7 @@ from pisti_env.cards import (
     NUM_KINDS,
     NUM_RANKS,
 )
-from pisti_env.compile import compiled, inlined, quick
+from pisti_env.compile import at, compiled, inlined, quick
 from pisti_env.game import (
     FACE_DOWN,
     KIND_BITS,
@@ -519,8 +519,8 @@ def write_row(game, rules, layout, me, row):
 
 @inlined
 def write(count, place, layout, row):
-    """Write a count at a place, scaled. An index without a sign need not be looked at for one."""
-    row[np.uint64(place)] = np.float32(count) * layout.scales[np.uint64(place)]
+    """Write a count at a place, scaled."""
+    row[at(place)] = np.float32(count) * layout.scales[at(place)]
 
 
 @inlined
@@ -530,16 +530,16 @@ def write_kinds(kinds, start, layout, row):
     And a zero after them, where the next piece begins, which is written later. For sixteen numbers
     are vectors, and a bound from memory keeps the compiler from writing each by itself instead.
     """
-    place, scale = np.uint64(start), layout.scales[start]
+    place, scale = at(start), layout.scales[start]
     for kind in range(layout.kind_lanes):
         count = np.int32((kinds >> (KIND_BITS * kind)) & KIND_MASK)
-        row[place + np.uint64(kind)] = np.float32(count) * scale
+        row[place + at(kind)] = np.float32(count) * scale
 
 
 @inlined
 def add(place, layout, row):
     """Count one more at a place."""
-    row[np.uint64(place)] += layout.scales[np.uint64(place)]
+    row[at(place)] += layout.scales[at(place)]
 
 
 @inlined
@@ -547,9 +547,9 @@ def write_cards(game, with_starter, first, stop, start, layout, row):
     """Count cards by face: the plays from `first` to before `stop`, and perhaps the starter."""
     scale = layout.scales[start]
     if with_starter:
-        row[np.uint64(start + game.deck[STARTER])] += scale
+        row[at(start + game.deck[STARTER])] += scale
     for k in range(first, stop):
-        row[np.uint64(start + game.plays[k])] += scale
+        row[at(start + game.plays[at(k)])] += scale
 
 
 @inlined
@@ -571,8 +571,8 @@ def write_mask(game, layout, mask):
     for action in range(layout.num_actions):
         mask[action] = 0
     if game.to_play != NOBODY:
-        for held in range(game.hand_sizes[game.to_play]):
-            action = layout.action_of[game.hands[game.to_play, held]]
+        for held in range(game.hand_sizes[at(game.to_play)]):
+            action = layout.action_of[at(game.hands[at(game.to_play), held])]
             mask[action] = 1
             legal |= 1 << action
     return legal
@@ -582,8 +582,8 @@ def write_mask(game, layout, mask):
 def write_hand(game, layout, me, row):
     """Hand."""
     if layout.hand != ABSENT:
-        for held in range(game.hand_sizes[me]):
-            add(layout.hand + layout.action_of[game.hands[me, held]], layout, row)
+        for held in range(game.hand_sizes[at(me)]):
+            add(layout.hand + layout.action_of[at(game.hands[at(me), held])], layout, row)
 
 
 @inlined
@@ -591,7 +591,7 @@ def write_table(game, layout, row):
     """Top, pile and played."""
     top = top_card(game)
     if top != NO_CARD:
-        row[layout.top + layout.action_of[top]] = 1
+        row[at(layout.top + layout.action_of[at(top)])] = 1
     if layout.pile != ABSENT:
         if layout.faces:
             first, stop = game.pile_start, game.num_plays
@@ -610,9 +610,9 @@ def write_seen(game, rules, layout, me, row):
     """Known starters, shown jacks and the bottom card, but for those in hand or played."""
     if layout.known_starters == ABSENT:
         return
-    if game.knows_starters[me]:
+    if game.knows_starters[at(me)]:
         for place in range(FACE_DOWN):
-            add(layout.known_starters + layout.action_of[game.deck[place]], layout, row)
+            add(layout.known_starters + layout.action_of[at(game.deck[place])], layout, row)
     elif rules.starter_jack == PILE:
         for k in range(game.num_shown_jacks):
             add_shown(game.shown_jacks[k], layout, row)
@@ -621,7 +621,7 @@ def write_seen(game, rules, layout, me, row):
         if holder != me:
             card = game.exposed[k]
             if rules.bottom_card_shown:
-                row[layout.bottom_card + layout.action_of[card]] = 1
+                row[layout.bottom_card + layout.action_of[at(card)]] = 1
             else:
                 add_shown(card, layout, row)
             if holder != NOBODY:
@@ -638,9 +638,9 @@ def add_shown(jack, layout, row):
 def jacks_seen(game, rules, me):
     """Return how many jacks a seat has seen: in hand, played, turned up, in known starters."""
     seen = (game.played_kinds >> (KIND_BITS * JACK)) & KIND_MASK
-    for held in range(game.hand_sizes[me]):
-        seen += is_jack(game.hands[me, held])
-    if game.knows_starters[me]:
+    for held in range(game.hand_sizes[at(me)]):
+        seen += is_jack(game.hands[at(me), held])
+    if game.knows_starters[at(me)]:
         for place in range(FACE_DOWN):
             seen += is_jack(game.deck[place])
     elif rules.starter_jack == PILE:
@@ -663,14 +663,14 @@ def write_packet(game, rules, layout, me, row):
     else:
         write_kinds(game.packet_kinds, layout.packet_pile, layout, row)
     if first > pile_start:
-        write(layout.action_of[game.plays[first - 1]] + 1, layout.packet_top, layout, row)
+        write(layout.action_of[at(game.plays[at(first - 1)])] + 1, layout.packet_top, layout, row)
     elif down:
-        write(layout.action_of[game.deck[STARTER]] + 1, layout.packet_top, layout, row)
+        write(layout.action_of[at(game.deck[STARTER])] + 1, layout.packet_top, layout, row)
     leader = relative(game.dealer + 1, me, rules.players)
     seat, turn = leader, 0
     for k in range(first, game.num_plays):
         place = layout.packet_plays + seat * rules.hand_size + turn
-        write(layout.action_of[game.plays[k]] + 1, place, layout, row)
+        write(layout.action_of[at(game.plays[at(k)])] + 1, place, layout, row)
         seat = seat + 1 if seat + 1 < rules.players else 0
         turn += seat == leader
 
@@ -687,8 +687,9 @@ def write_sizes(game, rules, layout, me, row):
         place = layout.hand_sizes + relative(seat, me, rules.players)
         write(game.hand_sizes[seat], place, layout, row)
     if game.last_capturer != NOBODY:
-        row[layout.last_capturer + relative(game.last_capturer, me, rules.players)] = 1
-    row[layout.dealer + relative(game.dealer, me, rules.players)] = 1
+        place = relative(game.last_capturer, me, rules.players)
+        row[at(layout.last_capturer + place)] = 1
+    row[at(layout.dealer + relative(game.dealer, me, rules.players))] = 1
     write(game.packet, layout.packet, layout, row)
     write(rules.target, layout.target, layout, row)
 
@@ -713,20 +714,20 @@ def write_sides(game, rules, layout, me, row):
 @inlined
 def write_history(game, rules, layout, me, row):
     """What was turned up, in order, and every play of the deal."""
-    write(layout.action_of[game.deck[STARTER]] + 1, layout.starter, layout, row)
-    if game.knows_starters[me]:
+    write(layout.action_of[at(game.deck[STARTER])] + 1, layout.starter, layout, row)
+    if game.knows_starters[at(me)]:
         for place in range(FACE_DOWN):
-            action = layout.action_of[game.deck[place]]
+            action = layout.action_of[at(game.deck[place])]
             write(action + 1, layout.starter_order + place, layout, row)
     for k in range(game.num_shown_jacks):
-        write(layout.action_of[game.shown_jacks[k]] + 1, layout.jack_order + k, layout, row)
+        write(layout.action_of[at(game.shown_jacks[k])] + 1, layout.jack_order + k, layout, row)
     if rules.bottom_card_shown and game.bottom_card != NO_CARD:
-        write(layout.action_of[game.bottom_card] + 1, layout.bottom_card_of_deal, layout, row)
+        write(layout.action_of[at(game.bottom_card)] + 1, layout.bottom_card_of_deal, layout, row)
     seat = relative(game.dealer + 1, me, rules.players)
     for k in range(game.num_plays):
         write(seat + 1, layout.history_seats + k, layout, row)
         seat = seat + 1 if seat + 1 < rules.players else 0
-        write(layout.action_of[game.plays[k]] + 1, layout.history_cards + k, layout, row)
+        write(layout.action_of[at(game.plays[at(k)])] + 1, layout.history_cards + k, layout, row)
 
 
 @inlined
@@ -735,11 +736,11 @@ def write_hidden(game, rules, layout, row):
     for seat in range(rules.players):
         start = layout.hands + seat * layout.num_actions
         for held in range(game.hand_sizes[seat]):
-            add(start + layout.action_of[game.hands[seat, held]], layout, row)
+            add(start + layout.action_of[at(game.hands[seat, held])], layout, row)
     for place in range(FACE_DOWN):
-        add(layout.starters + layout.action_of[game.deck[place]], layout, row)
+        add(layout.starters + layout.action_of[at(game.deck[place])], layout, row)
     for place in range(game.stock_start, rules.deck_size):
-        action = layout.action_of[game.deck[place]]
+        action = layout.action_of[at(game.deck[place])]
         write(action + 1, layout.stock + place - NUM_STARTERS, layout, row)
     hidden = game.starters_taker != NOBODY and not game.scored
     for side in range(rules.sides):

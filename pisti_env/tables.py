@@ -47,7 +47,7 @@ def warm_up() -> None:
         to_play = ToPlay(encoding, 1)
         tables.observe(to_play, row)
         to_play.find_illegal(row)
-        tables.play_on(masks.argmax(axis=1), to_play, row)
+        tables.play_on(to_play.masks.argmax(axis=1), to_play, row)
 
 
 class ToPlay:
