@@ -247,7 +247,7 @@ def make_config(settings: Settings) -> PPOConfig:
             grad_clip=0.5,
         )
         .callbacks(on_episode_end=note_illegal)
-        # RLlib's own 30 s pass before every update while a lost runner has no room to start again.
+        # Before every update RLlib waits for an answer of each lost runner, by default up to 30 s.
         .fault_tolerance(
             restart_failed_env_runners=True,
             env_runner_health_probe_timeout_s=LOST_SECONDS,

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +122,13 @@ def test_illegal_actions_end_their_episode_and_are_counted(monkeypatch):
         assert int(runner.get_metrics()[script.ILLEGAL_ACTIONS].peek()) == 1
 
 
+def test_an_update_hardly_waits_for_lost_runners():
+    config = script.make_config(script.Settings())
+    assert config.restart_failed_env_runners
+    assert config.env_runner_health_probe_timeout_s <= 1
+    assert config.env_runner_restore_timeout_s <= 1
+
+
 def test_an_update_without_runners_adds_nothing():
     assert script.total({}, "steps") == script.total({"env_runners": {}}, "steps") == 0
     assert script.total({"env_runners": {"steps": math.nan}}, "steps") == 0
@@ -216,11 +222,10 @@ def test_training_goes_on_when_a_node_is_lost(cluster, tmp_path):
         if "2 env runners" in line:
             cluster.remove_node(second, allow_graceful=False)
         elif "1 env runners" in line:
-            alone.append(time.monotonic())
+            alone.append(line)
             if len(alone) == 2:
                 process.send_signal(signal.SIGINT)
     assert process.wait(timeout=400) == 0, "".join(lines)
-    # Lines come after 10 s; an update that waited for the lost runner would take a minute.
-    assert len(alone) >= 2 and alone[1] - alone[0] < 30, "".join(lines)
+    assert len(alone) >= 2, "".join(lines)
     result = json.loads((folder / "result.json").read_text())
     assert result["illegal_actions"] == 0 and result["steps"] > 0
