@@ -73,7 +73,7 @@ def start_ray(address: str | None, num_cpus: int | None = None) -> Any:
 
     None: the cluster that the environment variable RAY_ADDRESS names, or without it a Ray of this
     process alone, with `num_cpus` cores. Raises `ValueError` if Ray is not installed, and
-    `ConnectionError` if there is no such cluster.
+    `ConnectionError` if there is no such cluster, or it does not let this process in.
     """
     try:
         import ray
@@ -88,7 +88,15 @@ def start_ray(address: str | None, num_cpus: int | None = None) -> Any:
     else:
         if address is not None:
             _check_address(address)
-        ray.init(address=address, **options)
+        try:
+            ray.init(address=address, **options)
+        except (ConnectionError, ray.exceptions.AuthenticationError) as error:
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            raise ConnectionError(
+                f"the Ray cluster at {address or os.environ['RAY_ADDRESS']} cannot be joined "
+                f"({reason}); if it asks for a token, set RAY_AUTH_MODE=token and put the token in "
+                "~/.ray/auth_token"
+            ) from None
     return ray
 
 

@@ -43,3 +43,17 @@ def test_a_cluster_that_is_not_there_is_one_line(capsys):
         r"pisti evaluate: no Ray cluster answers at 127\.0\.0\.1:1 \(.*\); ray start .*\n",
         capsys.readouterr().err,
     )
+
+
+@pytest.mark.parametrize("error", [ConnectionError, ray.exceptions.AuthenticationError])
+def test_a_cluster_that_lets_nobody_in_is_one_line(error, monkeypatch, capsys):
+    def refuse(**options):
+        raise error("Invalid token\nand how to set one, over many lines")
+
+    monkeypatch.setattr(ray, "init", refuse)
+    with pytest.raises(SystemExit):
+        cli.main(["evaluate", "random", "greedy", "--deals", "10", "--ray", "auto"])
+    assert re.fullmatch(
+        r"pisti evaluate: the Ray cluster at auto cannot be joined \(Invalid token.*\); .*token\n",
+        capsys.readouterr().err,
+    )
