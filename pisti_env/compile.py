@@ -1,7 +1,7 @@
 """How the fast parts are compiled: Numba, cached on disk, one thread, no interpreter lock.
 
-`compiled` is for functions that Python calls; they take arrays, never records or generators (those
-cost microseconds to pass). `inlined` is for the functions that they are made of.
+`compiled` is for functions that Python calls; they take arrays and numbers, never records or
+generators (those cost microseconds to pass). `inlined` is for the functions that they are made of.
 
 Neither makes an array. So Numba need not count references to arrays (`_nrt=False`), which would
 cost more than much of what these functions do, in the call from Python too.
@@ -47,8 +47,9 @@ def compiled(function: Callable[..., Any]) -> Any:
         return numba.njit(function, **_OPTIONS)
     if dispatcher is not function:
         # Numba's cache sees edits in the function's own file; what is inlined may be of another.
-        index = dispatcher._cache._cache_file
-        index._source_stamp = (index._source_stamp, _sources())
+        with contextlib.suppress(AttributeError):  # these names are Numba's own
+            index = dispatcher._cache._cache_file
+            index._source_stamp = (index._source_stamp, _sources())
     return dispatcher
 
 
@@ -57,7 +58,9 @@ def _sources() -> str:
     """Return a hash of the package's sources."""
     folder, digest = Path(__file__).parent, hashlib.sha256()
     for source in sorted(folder.rglob("*.py")):
-        digest.update(source.relative_to(folder).as_posix().encode() + b"\0" + source.read_bytes())
+        with contextlib.suppress(OSError):  # an editor's lock, perhaps
+            text = source.read_bytes()
+            digest.update(source.relative_to(folder).as_posix().encode() + b"\0" + text)
     return digest.hexdigest()
 
 
@@ -72,8 +75,9 @@ _entries: dict[Any, Callable[..., Any]] = {}
 
 def quick(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a compiled function without Numba's look at the types of all arguments, which takes
-    longer than a play: they must be those of its first call. Before that call, and in plain Python,
-    it is the function itself."""
+    longer than a play: they must be those of its first call, arrays of the same dtype, contiguous
+    and writable as they were, or memory is spoilt. Before that call, and in plain Python, it is the
+    function itself."""
     entry = _entries.get(function)
     if entry is None:
         overloads = getattr(function, "overloads", {})

@@ -2,7 +2,7 @@
 
 Read `deal`, `play` and `score_deal` first; they are the rule book. The functions run compiled
 (Numba) or as plain Python with the same result. They do not check what they are given: a play must
-be legal (`choose_cards` finds out), a deck must be one of the rules' (`tables.py` sees to that).
+be legal (who calls them finds out), a deck must be one of the rules' (`tables.py` sees to that).
 
 The pile is not stored: its face-up cards are the plays since the last capture, and below them,
 until the first capture, the four starters. Nor is who played what: seats take turns strictly.
@@ -358,13 +358,14 @@ def pile_size(game):
 @inlined
 def is_jack(card):
     """Return whether a card is a jack."""
-    return RANK_OF_CARD[at(card)] == JACK_RANK
+    return RANK_OF_CARD[card] == JACK_RANK  # of NO_CARD too, where a deck is not known yet
 
 
 @inlined
 def captures(card, top):
     """A card of the top card's rank captures, and a jack does on a pile that is not empty."""
-    return top != NO_CARD and (is_jack(card) or RANK_OF_CARD[at(card)] == RANK_OF_CARD[at(top)])
+    rank = RANK_OF_CARD[at(card)]
+    return top != NO_CARD and (rank == JACK_RANK or rank == RANK_OF_CARD[at(top)])
 
 
 @inlined

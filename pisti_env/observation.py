@@ -230,8 +230,8 @@ NOTHING_PLAYED = (
     np.zeros(0, np.bool_),
     np.zeros((0, 0)),
 )
-NO_OBSERVATIONS = np.zeros((0, 0), np.float32)
 NO_MASKS = np.zeros((0, 0), np.int8)
+NOT_OBSERVED = (NO_SEATS, NO_NUMBERS, np.zeros((0, 0), np.float32), NO_MASKS)
 
 _BASIC = ("hand", "top", "pile_size", "jacks_seen")
 _PUBLIC_COUNTS = (
@@ -344,6 +344,8 @@ class Encoder:
         divisors: list[int] = []
         for piece in PIECES:
             self.layouts[piece.name] = ABSENT
+        if num_actions == NUM_KINDS and pieces[-1] in ("pile", "played", "packet_pile"):
+            raise ValueError(f"piece {pieces[-1]!r} is the last; see `write_kinds`")
         for name in pieces:
             piece = PIECES[_NUMBER_OF[name]]
             size = piece.size(rules, num_actions)
@@ -383,7 +385,7 @@ class Encoder:
             self._table_rules,
             self.layouts,
             rows,
-            NO_NUMBERS,
+            NO_NUMBERS,  # no actions
             *NOTHING_PLAYED,
             seats,
             NO_SEATS,
@@ -527,8 +529,9 @@ def write(count, place, layout, row):
 def write_kinds(kinds, start, layout, row):
     """Write how many there are of each kind, see `game.KIND_BITS`.
 
-    And a zero after them, where the next piece begins, which is written later. For sixteen numbers
-    are vectors, and a bound from memory keeps the compiler from writing each by itself instead.
+    This writes KIND_LANES numbers, one too many: a zero where the next piece begins, which must be
+    written later. Sixteen numbers are whole vectors; and the bound is read from memory, since the
+    compiler turns a loop with one that it knows into sixteen single writes.
     """
     place, scale = at(start), layout.scales[start]
     for kind in range(layout.kind_lanes):

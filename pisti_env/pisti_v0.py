@@ -40,7 +40,8 @@ has the options, and the presets `standard`, `text_a`, `text_b`, `loose`, `istan
   kind plays the lowest such card of the hand. Learns fastest.
   `"history"` and `"kinds_history"`: these and every play of the deal in order.
 - `mask_in`: `"observation"` (default), or `"info"`: the observation is the Box alone. Either way
-  `infos[agent]["action_mask"]` holds the mask. It is all zero for an agent that is not to act.
+  `infos[agent]["action_mask"]` holds the mask. It is all zero for an agent that is not to act, and
+  then read-only in the infos.
 - `rewards`: in card points, a side's gain less the mean gain of the other sides.
   `"difference"` (default) pays what is public at once, and what is not (the face-down starters, the
   last pile, the majority) when the deal is scored; `"terminal"` pays all at the end of the episode;
@@ -118,6 +119,7 @@ second play.
 * v0: first version (0.1.0)
 """
 
+import functools
 from typing import Any, ClassVar
 
 import gymnasium
@@ -157,6 +159,14 @@ def env(**kwargs: Any) -> AECEnv:
     return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
 
 
+@functools.cache
+def no_mask(num_actions: int) -> np.ndarray:
+    """Return the mask (a,) int8 of who is not to act, always the same and read-only."""
+    mask = np.zeros(num_actions, np.int8)
+    mask.setflags(write=False)
+    return mask
+
+
 class raw_env(AECEnv):
     """The bare environment. See this module's manual for arguments, spaces and rewards."""
 
@@ -192,8 +202,6 @@ class raw_env(AECEnv):
         self._to_play = ToPlay(self._encoder, 1)
         self._agent_to_act: str | None = None  # None once the episode is over
         self._action = np.zeros(1, np.int64)
-        self._no_mask = np.zeros(self._encoder.num_actions, np.int8)
-        self._no_mask.setflags(write=False)
         self.deals: list[list[dict[str, int]]] = []
         self.illegal_actions = 0  # so far, in all episodes
 
@@ -311,7 +319,8 @@ class raw_env(AECEnv):
 
     def _give_turn(self) -> None:
         """Select who is next, and set the infos."""
-        self.infos = {agent: {"action_mask": self._no_mask} for agent in self.agents}
+        none = no_mask(self._encoder.num_actions)
+        self.infos = {agent: {"action_mask": none} for agent in self.agents}
         if self._tables.over.item():
             self.agent_selection, self._agent_to_act = self.agents[0], None
             return
@@ -325,16 +334,17 @@ class raw_env(AECEnv):
         `TerminateIllegalWrapper` calls this, and only then.
         """
         self.illegal_actions += 1
-        self._agent_to_act = None
-        self.infos = {agent: {"action_mask": self._no_mask} for agent in self.agents}
+        none = no_mask(self._encoder.num_actions)
+        self.infos = {agent: {"action_mask": none} for agent in self.agents}
         return super()._deads_step_first()
 
     def observe(self, agent: str) -> Any:
         """Return what an agent observes, at any time: fresh arrays, in the form of its space."""
-        if agent == self._agent_to_act:
+        if self._is_to_act(agent):
             observation, mask = self._to_play.observation.copy(), self._to_play.mask.copy()
         else:
-            observation, mask = self._encode(agent, self._encoder), self._no_mask.copy()
+            observation = self._encode(agent, self._encoder)
+            mask = no_mask(self._encoder.num_actions).copy()
         if self.mask_in == "info":
             return observation
         return {"observation": observation, "action_mask": mask}
@@ -346,11 +356,18 @@ class raw_env(AECEnv):
         if self.mask_in == "info":
             return observation
         mask = np.zeros((1, other.num_actions), np.int8)
-        if agent == self._agent_to_act:
+        if self._is_to_act(agent):
             other.mask(self._tables.games, _ONE, mask)
         return {"observation": observation, "action_mask": mask[0]}
 
+    def _is_to_act(self, agent: str) -> bool:
+        """Return whether it is the agent's turn, and nothing has ended the episode."""
+        return agent == self._agent_to_act and not (
+            self.terminations[agent] or self.truncations[agent]
+        )
+
     def _encode(self, agent: str, encoder: Encoder) -> np.ndarray:
+        self._check_started()
         observation = np.empty((1, encoder.size), np.float32)
         seat = self._seats[agent]
         encoder.encode(self._tables.games, _ONE, _SEATS[seat], observation)

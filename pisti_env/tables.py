@@ -16,10 +16,8 @@ from pisti_env import game, shuffle
 from pisti_env.cards import card_names, parse_card
 from pisti_env.compile import announce_compilation, compiled, quick
 from pisti_env.observation import (
-    NO_MASKS,
     NO_NUMBERS,
-    NO_OBSERVATIONS,
-    NO_SEATS,
+    NOT_OBSERVED,
     Encoder,
     encoder,
     find_illegal,
@@ -64,18 +62,22 @@ class ToPlay:
         self.observations = np.zeros((num_tables, encoder.size), np.float32)
         self.masks = np.zeros((num_tables, encoder.num_actions), np.int8)
         self.legal = np.zeros(num_tables, np.int64)
-        self._look_at_buffers()
+        self._set_views()
 
-    def _look_at_buffers(self) -> None:
-        """Set what are views of the buffers."""
+    def _set_views(self) -> None:
+        """Set what shows the buffers in another form."""
         self.observation, self.mask = self.observations[0], self.masks[0]
         # In the order in which `play_and_observe` takes them.
         self.buffers = (self.seats, self.legal, self.observations, self.masks)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """In a copy, a view would be none."""
+        views = ("observation", "mask", "buffers")
+        return {name: value for name, value in self.__dict__.items() if name not in views}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """In a copy, what was a view is none."""
-        self.__dict__.update(state)
-        self._look_at_buffers()
+        self.__dict__.update(writable(state))
+        self._set_views()
 
     def find_illegal(self, actions: np.ndarray) -> int:
         """Return the first table where `actions` (n,) int64 has an illegal one, -1 for none."""
@@ -108,8 +110,6 @@ class Tables:
         self.rewards = np.zeros((num_tables, rules.sides), np.float32)
         self.scored = np.zeros(num_tables, np.bool_)
         self.over = np.zeros(num_tables, np.bool_)
-        self._table_rules = game.table_rules(rules)
-        self._cards_are_actions = encoder("basic", rules).layouts
         self.reward_kind = rewards
         self._pack = np.array(rules.deck_cards(), np.int8)
         self._numbers = np.arange(num_tables) if numbers is None else numbers.astype(np.int64)
@@ -121,8 +121,23 @@ class Tables:
         self._gains = np.zeros((num_tables, rules.sides), np.int64)
         self._earned = np.zeros((num_tables, rules.sides))  # in the episode so far
         self._shares = np.zeros((num_tables, rules.sides))
-        self._results = (self._gains, self.rewards, self.scored, self.over, self._shares)
+        self._set_arguments()
         self.reseed(secrets.randbits(64))
+
+    def _set_arguments(self) -> None:
+        """Set what compiled functions take beside the arrays of the tables."""
+        self._table_rules = game.table_rules(self.rules)
+        self._cards_are_actions = encoder("basic", self.rules).layouts
+        self._results = (self._gains, self.rewards, self.scored, self.over, self._shares)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """In a copy, arrays that are read-only would not be."""
+        arguments = ("_table_rules", "_cards_are_actions", "_results")
+        return {name: value for name, value in self.__dict__.items() if name not in arguments}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(writable(state))
+        self._set_arguments()
 
     def reseed(self, seed: int) -> None:
         """Go to the seed's first deal; until the first call, the seed is an unpredictable one."""
@@ -228,8 +243,7 @@ class Tables:
         """Play the cards that were chosen for these tables; set their `rewards`, `scored`
         and `over`."""
         rows = self.all_rows if rows is None else rows
-        nobody = (NO_SEATS, NO_NUMBERS, NO_OBSERVATIONS, NO_MASKS)
-        self._play_and_observe(self._cards_are_actions, rows, self._cards, *nobody)
+        self._play_and_observe(self._cards_are_actions, rows, self._cards, *NOT_OBSERVED)
         if self.reward_kind != "difference":
             self._pay(rows)
 
@@ -254,7 +268,7 @@ class Tables:
             rows,
             actions,
             *self._results,
-            NO_NUMBERS,
+            NO_NUMBERS,  # no observers: who is to play observes
             *buffers,
         )
 
@@ -292,6 +306,15 @@ class Tables:
             }
             for side in range(self.rules.sides)
         ]
+
+
+def writable(state: dict[str, Any]) -> dict[str, Any]:
+    """Return an object's state with copies of arrays that are read-only, as those are that were
+    pickled out of band."""
+    return {
+        name: value.copy() if isinstance(value, np.ndarray) and not value.flags.writeable else value
+        for name, value in state.items()
+    }
 
 
 @compiled
@@ -409,8 +432,8 @@ def check_scores(rules: Rules, scores: Any) -> np.ndarray:
 
 
 def check_actions(actions: Any, num_tables: int) -> np.ndarray:
-    """Return actions, one per table, as (num_tables,) int64; raise `ValueError` for another form.
-    Whether they are legal is for `Tables.find_cards` to tell."""
+    """Return actions, one per table, as a new array (num_tables,) int64, which nobody can change
+    after they were found to be legal; raise `ValueError` for another form."""
     try:
         actions = np.asarray(actions)
     except ValueError:
@@ -420,7 +443,7 @@ def check_actions(actions: Any, num_tables: int) -> np.ndarray:
             f"actions has shape {actions.shape} and dtype {actions.dtype}; expected "
             f"{num_tables} ints, one per table"
         )
-    return actions.astype(np.int64, copy=False)
+    return np.array(actions, np.int64)
 
 
 def is_row(value: Any) -> bool:

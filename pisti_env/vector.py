@@ -28,6 +28,7 @@ from pisti_env.tables import (
     check_decks,
     is_int,
     warm_up,
+    writable,
 )
 from pisti_env.view import hand_of
 
@@ -68,9 +69,7 @@ class DealBatch:
         self.observation = observation
         warm_up()
         self._to_play = ToPlay(encoder(observation, self.rules), num_envs)
-        self.observations = self._to_play.observations
-        self.action_masks = self._to_play.masks
-        self.seats = self._to_play.seats
+        self._show_buffers()
         self.deal_ended = np.zeros(num_envs, np.bool_)
         self.final_scores = np.zeros((num_envs, self.rules.sides), np.int64)
         self.illegal_actions = 0
@@ -78,6 +77,11 @@ class DealBatch:
         self._shares = np.array_split(np.arange(num_envs), min(threads, num_envs))
         self._pool = self._make_pool()
         self.reset(secrets.randbits(64) if seed is None else seed)
+
+    def _show_buffers(self) -> None:
+        self.observations = self._to_play.observations
+        self.action_masks = self._to_play.masks
+        self.seats = self._to_play.seats
 
     @property
     def decks(self) -> np.ndarray:
@@ -142,22 +146,29 @@ class DealBatch:
     def observe_as(self, encoding: str, rows: np.ndarray | None = None) -> np.ndarray:
         """Return what the seats to play observe in another encoding, a new (n, d) float32 array.
 
-        With `rows` (k,), indices of tables (or a mask of them), only those tables' (k, d); raises
-        `IndexError` for one that is not there.
+        With `rows` (k,), indices of tables (or a mask or slice), only those tables' (k, d); raises
+        `IndexError` for one that is not there, and `ValueError` for rows of another form.
         """
-        other, games = encoder(encoding, self.rules), self._tables.games
-        rows = self._tables.all_rows if rows is None else self._tables.all_rows[rows]
+        other, games, rows = encoder(encoding, self.rules), self._tables.games, self._rows(rows)
         observations = np.empty((len(rows), other.size), np.float32)
         other.encode(games, rows, games["to_play"][rows].astype(np.int64), observations)
         return observations
 
     def action_masks_as(self, encoding: str, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the action masks of another encoding, a new (n, a) int8 array, or of `rows`."""
-        other = encoder(encoding, self.rules)
-        rows = self._tables.all_rows if rows is None else self._tables.all_rows[rows]
+        other, rows = encoder(encoding, self.rules), self._rows(rows)
         action_masks = np.empty((len(rows), other.num_actions), np.int8)
         other.mask(self._tables.games, rows, action_masks)
         return action_masks
+
+    def _rows(self, rows: Any) -> np.ndarray:
+        """Return the numbers (k,) of the tables that an index names, of all without one."""
+        if rows is None:
+            return self._tables.all_rows
+        rows = np.array(self._tables.all_rows[rows])
+        if rows.ndim != 1:
+            raise ValueError(f"rows has {rows.ndim} dimensions; expected indices or a mask (k,)")
+        return rows
 
     def states(self) -> np.ndarray:
         """Return every table's full state, a new (n, s) float32 array; never an observation."""
@@ -193,7 +204,8 @@ class DealBatch:
         return {**self.__dict__, "_pool": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(writable(state))
+        self._show_buffers()
         self._pool = self._make_pool()
 
     def close(self) -> None:

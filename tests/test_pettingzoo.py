@@ -8,6 +8,7 @@ import pickle
 import random
 import re
 
+import gymnasium
 import numba
 import numpy as np
 import pettingzoo
@@ -845,3 +846,36 @@ def test_turn_based_conversion_plays_whole_matches():
                 totals[agent] += reward
         points = [side["match_points"] for side in env.unwrapped.score()]
         assert list(totals.values()) == pytest.approx(shares(points), abs=1e-2)
+
+
+def test_nothing_is_observed_before_the_first_reset():
+    for mask_in in MASKS:
+        env = pisti_v0.raw_env(mask_in=mask_in)
+        for look in (lambda e: e.observe("player_0"), lambda e: e.observe_as("player_0", "kinds")):
+            with pytest.raises(gymnasium.error.ResetNeeded):
+                look(env)
+
+
+def test_nothing_is_legal_for_an_agent_that_others_have_stopped():
+    """As wrappers do that limit the steps."""
+    for flags in ("terminations", "truncations"):
+        env = pisti_v0.raw_env()
+        env.reset(seed=1)
+        agent = env.agent_selection
+        assert env.observe(agent)["action_mask"].any()
+        setattr(env, flags, dict.fromkeys(env.agents, True))
+        assert not env.observe(agent)["action_mask"].any()
+        assert not env.observe_as(agent, "kinds")["action_mask"].any()
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_a_mask_that_is_written_into_in_a_copy_spoils_no_other(copied):
+    env = pisti_v0.raw_env()
+    env.reset(seed=1)
+    other = copied(env)
+    waiting = other.possible_agents[1 - other.possible_agents.index(other.agent_selection)]
+    other.infos[waiting]["action_mask"][:] = 1
+    for table in (env, other):
+        assert not table.observe(waiting)["action_mask"].any()
+        table.reset()
+        assert not table.infos[waiting]["action_mask"].any() or table.agent_selection == waiting

@@ -8,10 +8,12 @@ players and seat 0 leads. The expected piles and points were worked out by hand.
 import random
 
 import numba
+import numpy as np
 import pytest
 from referee import card_points, complete, full_deck, number, numbers, text
 
-from pisti_env import Rules, pisti_v0
+from pisti_env import Rules, game, pisti_v0
+from pisti_env.cards import JACK, NO_CARD
 
 STANDARD = complete({})
 CARD_WORTH = {number(card): card_points(STANDARD, card) for card in full_deck(STANDARD)}
@@ -1287,3 +1289,15 @@ def test_how_often_things_happen(choose):
         deviation = max(deviation, expected**0.5 if expected < 0.2 else 0)
         allowed = 4 * deviation / deals**0.5 + 0.04 * expected
         assert abs(mean - expected) < allowed, f"{name}: {mean:.4f}, expected {expected}"
+
+
+@pytest.mark.parametrize("starter_jack", game.STARTER_JACK_TO)
+def test_a_card_that_is_not_known_is_no_jack(starter_jack):
+    """What lays out cards one by one (OpenSpiel's game) asks so if a starter can be turned up."""
+    rules = Rules(starter_jack=starter_jack)
+    deck = np.full((1, rules.deck_size), NO_CARD, np.int8)
+    deck[0, game.STARTER] = JACK
+    dealt, row = np.zeros(1, np.bool_), np.zeros(1, np.int64)
+    games = np.zeros(1, game.GAME)
+    game.deal_rows(games, game.table_rules(rules), row, deck, row, dealt)
+    assert dealt[0] and games["num_shown_jacks"][0] == 1

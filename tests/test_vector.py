@@ -1,5 +1,7 @@
 """Many tables at once are many times one table."""
 
+import pickle
+
 import numba
 import numpy as np
 import pytest
@@ -409,12 +411,14 @@ def test_other_encodings_of_some_rows(threads):
             np.array([1, 1, 1, 5, 5, 1, 1, 0, 2, 3]),  # more rows than tables
             np.array([-1, 0]),
             np.array([True, False, True, True, False, False, True]),
+            slice(None, None, 2),
+            slice(None, None, -1),
         ]
         for rows in rows_of:
             assert batch.observe_as(encoding, rows).tobytes() == whole[rows].tobytes()
             assert batch.observe_as(encoding, rows).shape == whole[rows].shape
             assert batch.action_masks_as(encoding, rows).tobytes() == masks[rows].tobytes()
-        for rows in (np.array([7]), np.array([-8])):
+        for rows in (np.array([7]), np.array([-8]), np.zeros((2, 2), np.int64)):
             with pytest.raises((ValueError, IndexError)):
                 batch.observe_as(encoding, rows)
         whole[:] = 7  # fresh arrays
@@ -426,6 +430,41 @@ def test_other_encodings_of_some_rows(threads):
     with pytest.raises(ValueError, match="observation is 'all'"):
         batch.observe_as("all")
     batch.close()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda actions: np.stack([actions, actions + 1], axis=1)[:, 0],
+        lambda actions: actions.repeat(3)[::3],
+        lambda actions: actions[::-1].copy()[::-1],
+        lambda actions: np.frombuffer(actions.tobytes(), actions.dtype),
+    ],
+    ids=["column", "strided", "reversed", "read-only"],
+)
+def test_actions_may_lie_anywhere_in_memory(form):
+    batch, same = DealBatch(9, seed=2), DealBatch(9, seed=2)
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        actions = choose(batch, rng).astype(np.int64)
+        rewards, _ = batch.step(form(actions))
+        assert rewards.tobytes() == same.step(actions)[0].tobytes()
+        assert batch.observations.tobytes() == same.observations.tobytes()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_from_memory_that_is_read_only_goes_on(threads):
+    """As a worker gets it that shares its memory with others."""
+    batch = DealBatch(5, target=51, seed=3, threads=threads)
+    buffers = []
+    pickled = pickle.dumps(batch, protocol=5, buffer_callback=buffers.append)
+    other = pickle.loads(pickled, buffers=[bytes(buffer.raw()) for buffer in buffers])
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        actions = choose(batch, rng)
+        assert other.step(actions)[0].tobytes() == batch.step(actions)[0].tobytes()
+        assert other.observations.tobytes() == batch.observations.tobytes()
+    other.close()
 
 
 def test_states_are_those_of_the_environment():
