@@ -79,7 +79,7 @@ def start_ray(address: str | None, num_cpus: int | None = None) -> Any:
         import ray
     except ImportError:
         raise ValueError(
-            'Ray is asked for, but not installed; pip install "pisti-env[rllib]" installs it'
+            'Ray is asked for, but not installed; pip install "ray[rllib]" installs it'
         ) from None
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is None and not os.environ.get("RAY_ADDRESS"):

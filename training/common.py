@@ -38,7 +38,7 @@ class Settings:
     """Budget in the learner's decisions, if that is used up first."""
     seed: int = 0
     """Decides what is drawn."""
-    threads: int = 2
+    threads: int = 1
     """Threads of the network."""
     run: Path | None = None
     """Folder of the run, which must not exist yet; default: runs/ and the time."""

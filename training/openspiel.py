@@ -76,7 +76,7 @@ class Nfsp:
     """Budget in decisions, of all agents together."""
     seed: int = 0
     """Decides all that is drawn."""
-    threads: int = 2
+    threads: int = 1
     """Threads of the networks."""
     hidden: tuple[int, ...] = (256, 256)
     """Sizes of the hidden layers."""
