@@ -518,6 +518,7 @@ def draw_chart(results: Sequence[Result], path: Path) -> None:
 
     matplotlib.use("agg")
     matplotlib.rcParams["svg.hashsalt"] = "pisti-env"  # the same file from the same figures
+    matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text
     from matplotlib import pyplot
 
     bars = [bar for bar in chart_bars(results) if bar]
