@@ -69,9 +69,9 @@ def cases() -> Iterator[Case]:
         name = f"{plural(tables, 'table')}, {plural(threads, 'thread')}"
         if threads <= tables:
             yield Case(name, RULES, functools.partial(play_rules, tables, threads))
-            yield Case(
-                f"{ENCODING}, {name}", OBSERVED, functools.partial(play_batch, tables, threads)
-            )
+            for dtype in ("float32", "uint8"):
+                start = functools.partial(play_batch, tables, threads, dtype=dtype)
+                yield Case(f"{ENCODING} in {dtype}, {name}", OBSERVED, start)
     for encoding in ENCODINGS:
         if encoding != ENCODING:
             name = f"{encoding}, {plural(ENCODING_TABLES, 'table')}, 1 thread"
@@ -196,9 +196,11 @@ def add_scores(
         checksum[0] += state
 
 
-def play_batch(num_tables: int, threads: int, encoding: str = ENCODING) -> Play:
+def play_batch(
+    num_tables: int, threads: int, encoding: str = ENCODING, dtype: str = "float32"
+) -> Play:
     """Play a `DealBatch`, with an observation and a mask for every play."""
-    batch = DealBatch(num_tables, observation=encoding, seed=SEED, threads=threads)
+    batch = DealBatch(num_tables, observation=encoding, seed=SEED, threads=threads, dtype=dtype)
     samplers = draw_numbers(SEED, np.arange(num_tables))
     actions = np.zeros(num_tables, np.int64)
 

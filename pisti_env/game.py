@@ -21,7 +21,9 @@ from pisti_env.cards import (
     TEN_OF_DIAMONDS,
 )
 from pisti_env.compile import at, compiled, inlined
+from pisti_env.counts import KIND_BITS, ONE_OF_CARD
 from pisti_env.rules import NUM_STARTERS, Rules
+from pisti_env.shuffle import draw_dealer, shuffle
 
 MAX_PLAYERS = 6
 MAX_HAND = 4
@@ -37,11 +39,7 @@ PILE, STOCK_BOTTOM, STOCK_MIDDLE = range(3)
 STARTERS_SEEN_BY = ("capturer", "side", "all", "nobody")
 CAPTURER, SIDE, ALL, NONE = range(4)
 
-# How many there are of each kind is one number, four bits for each of the 15: copying, clearing and
-# adding are one operation then. No kind has more than 8 cards, in two packs.
-KIND_BITS = 4
-KIND_MASK = (1 << KIND_BITS) - 1
-ONE_OF_CARD = np.left_shift(1, KIND_BITS * KIND_OF_CARD.astype(np.int64))
+LATEST_OF_CARD = np.left_shift(KIND_OF_CARD + 1, KIND_BITS * (MAX_HAND - 1)).astype(np.uint16)
 
 # One table. What every play touches comes first and together, since the memory is what costs time.
 # int16 wherever there is arithmetic among them: in plain Python int8 would overflow.
@@ -52,34 +50,38 @@ GAME = np.dtype(
             ("to_play", np.int16),  # seat, or NOBODY once the deal is scored
             ("dealer", np.int16),  # seat
             ("num_plays", np.int16),  # in this deal so far
+            ("top", np.int16),  # card, or NO_CARD on an empty table
             ("pile_start", np.int16),  # the first play that lies on the pile
             ("starters_down", np.int16),  # 1 while the four starters lie under the pile
             ("last_capturer", np.int16),  # seat or NOBODY
             ("num_exposed", np.int16),  # see `exposed`
-            ("scored", np.int16),  # 1 once the deal is over and all of it public
             ("pile_points", np.int64),  # card points of the pile's face-up part
-            # How many of each kind, see KIND_BITS: played in the deal; on the pile; on the pile
+            # How many of each kind, see `counts.py`: played in the deal; on the pile; on the pile
             # when the packet was dealt. All face up, the starter included.
             ("played_kinds", np.int64),
             ("pile_kinds", np.int64),
             ("packet_kinds", np.int64),
-            ("hands", np.int8, (MAX_PLAYERS, MAX_HAND)),  # the first hand_sizes[seat] count
+            ("stock_start", np.int16),  # place in the deck of the next card to deal
+            ("packet", np.int16),  # from 1
+            ("packet_top", np.int16),  # top when the packet was dealt
+            ("scored", np.int16),  # 1 once the deal is over and all of it public
             ("hand_sizes", np.int8, (MAX_PLAYERS,)),
-            ("public_points", np.int64, (MAX_PLAYERS,)),  # per side; without face-down starters
+            # Of each seat's MAX_HAND last plays the kind + 1, four bits each, the latest on top.
+            ("last_kinds", np.uint16, (MAX_PLAYERS,)),
+            ("starters_taker", np.int16),  # the seat that captured the starters, or NOBODY
+            ("hands", np.int8, (MAX_PLAYERS, MAX_HAND)),  # the first hand_sizes[seat] count
             ("captured", np.int16, (MAX_PLAYERS,)),  # cards, per side
             ("pistis", np.int16, (MAX_PLAYERS,)),  # by equal rank, no jacks; per side
             ("jack_pistis", np.int16, (MAX_PLAYERS,)),  # jack on jack; per side
-            ("stock_start", np.int16),  # place in the deck of the next card to deal
-            ("packet", np.int16),  # from 1
-            ("packet_pile_start", np.int16),  # pile_start when the packet was dealt
-            ("packet_starters_down", np.int16),  # starters_down when the packet was dealt
-            ("starters_taker", np.int16),  # the seat that captured the starters, or NOBODY
-            ("knows_starters", np.int16, (MAX_PLAYERS,)),  # per seat: 1 if it knows those face down
             ("bottom_card", np.int16),  # shown at the stock's bottom, or NO_CARD
             ("num_shown_jacks", np.int16),
-            ("plays", np.int8, (MAX_PLAYS,)),  # cards, in order
-            ("deck", np.int8, (MAX_DECK,)),  # face-down starters, starter, stock, once turned up
+            ("public_points", np.int64, (MAX_PLAYERS,)),  # per side; without face-down starters
             ("match_points", np.int64, (MAX_PLAYERS,)),  # per side, every scored deal
+            ("packet_pile_start", np.int16),  # pile_start when the packet was dealt
+            ("packet_starters_down", np.int16),  # starters_down when the packet was dealt
+            ("knows_starters", np.int16, (MAX_PLAYERS,)),  # per seat: 1 if it knows those face down
+            ("deck", np.int8, (MAX_DECK,)),  # face-down starters, starter, stock, once turned up
+            ("plays", np.int8, (MAX_PLAYS,)),  # cards, in order
             ("shown_jacks", np.int8, (MAX_JACKS,)),  # turned up before the starter, in order
             # Cards that everyone knows to be in the stock or a hand: the bottom card, or jacks that
             # were turned up and went into the stock. They leave the list when they are played.
@@ -161,6 +163,7 @@ def deal(game, rules, deck, dealer):
     if rules.bottom_card_shown:
         show_bottom_card(game, rules)
     game.starters_down = 1
+    game.top = game.deck[STARTER]
     game.pile_points = rules.card_points[game.deck[STARTER]]
     game.played_kinds = ONE_OF_CARD[game.deck[STARTER]]
     game.pile_kinds = game.played_kinds
@@ -273,6 +276,7 @@ def deal_packet(game, rules):
     game.packet_pile_start = game.pile_start
     game.packet_starters_down = game.starters_down
     game.packet_kinds = game.pile_kinds
+    game.packet_top = game.top
     seat = game.dealer
     for _ in range(rules.players):
         seat = next_seat(seat, rules)
@@ -294,12 +298,13 @@ def play(game, rules, card):
     """Play a card of the hand of the seat whose turn it is; then the next seat, packet or score."""
     seat = game.to_play
     take_from_hand(game, seat, card)
-    top, size = top_card(game), pile_size(game)
+    top, size = game.top, pile_size(game)
     lay_on_pile(game, rules, card)
     if captures(card, top):
         score_pisti(game, rules, seat, card, top, size)
         take_pile(game, rules, seat)
         game.last_capturer = seat
+    note_kind(game, seat, card)
     game.to_play = next_seat(seat, rules)
     if game.num_plays == rules.num_plays:
         score_deal(game, rules)
@@ -337,16 +342,6 @@ def take_from_hand(game, seat, card):
             game.exposed_holders[k] = game.exposed_holders[last]
             game.num_exposed = last
             break
-
-
-@inlined
-def top_card(game):
-    """Return the card on top of the pile, NO_CARD on an empty table."""
-    if game.num_plays > game.pile_start:
-        return game.plays[at(game.num_plays - 1)]
-    if game.starters_down:
-        return game.deck[STARTER]
-    return NO_CARD
 
 
 @inlined
@@ -391,9 +386,17 @@ def lay_on_pile(game, rules, card):
     """The card is the new top card, for a moment even if it captures."""
     game.plays[at(game.num_plays)] = card
     game.num_plays += 1
+    game.top = card
     game.pile_points += rules.card_points[at(card)]
     game.played_kinds += ONE_OF_CARD[at(card)]
     game.pile_kinds += ONE_OF_CARD[at(card)]
+
+
+@inlined
+def note_kind(game, seat, card):
+    """Add a play to the seat's `last_kinds`, of which the oldest goes."""
+    older = game.last_kinds[at(seat)] >> KIND_BITS
+    game.last_kinds[at(seat)] = older | LATEST_OF_CARD[at(card)]
 
 
 @inlined
@@ -407,6 +410,7 @@ def take_pile(game, rules, seat):
         show_starters(game, rules, seat)
     game.pile_start = game.num_plays
     game.starters_down = 0
+    game.top = NO_CARD
     game.pile_points = 0
     game.pile_kinds = 0
 
@@ -513,12 +517,63 @@ def share_win(match_points, rules, shares):
 # Many tables.
 
 
-@compiled
-def deal_rows(games, table, rows, decks, dealers, dealt):
+NO_PACK = np.zeros(0, np.int8)
+
+
+def deal_rows(
+    games: np.ndarray,
+    table: np.ndarray,
+    rows: np.ndarray,
+    decks: np.ndarray,
+    dealers: np.ndarray,
+    dealt: np.ndarray,
+) -> None:
     """Deal `decks` (n, deck_size), dealt by `dealers` (n,), at the tables `rows`; `dealt` (n,) bool
     is False there where no starter could be turned up."""
+    numbers, seeds = np.zeros(len(games), np.int64), np.zeros(len(games), np.uint64)
+    nothing_drawn = (False, False, NO_PACK, seeds, numbers, numbers.copy())
+    draw_and_deal(games, table, rows, *nothing_drawn, decks, dealers, dealt)
+
+
+@compiled
+def draw_and_deal(
+    games,
+    table,
+    rows,
+    new_match,
+    new_dealer,
+    pack,
+    seeds,
+    numbers,
+    deals,
+    decks,
+    dealers,
+    dealt,
+):
+    """Deal at the tables `rows` as `deal_rows` does. But if there is a `pack` (deck_size,), shuffle
+    it into `decks`, again until a starter can be turned up.
+
+    What is drawn is a function of the table's `seeds` (n,), `numbers` (n,) and `deals` (n,), of
+    which there is one more then. With a `new_dealer` the dealer is drawn; with a `new_match` the
+    match points are 0.
+    """
+    rules = table[0]
     for i in rows:
-        dealt[i] = deal(games[i], table[0], decks[i], dealers[i])
+        game = games[i]
+        if new_match:
+            for side in range(rules.sides):
+                game.match_points[side] = 0
+        if new_dealer:
+            dealers[i] = draw_dealer(seeds[i], numbers[i], deals[i], rules.players)
+        attempt = 0
+        while True:
+            if len(pack) > 0:
+                shuffle(pack, seeds[i], numbers[i], deals[i], attempt, decks[i])
+            dealt[i] = deal(game, rules, decks[i], dealers[i])
+            if dealt[i] or len(pack) == 0:
+                break
+            attempt += 1
+        deals[i] += 1
 
 
 @compiled

@@ -27,19 +27,19 @@ from pisti_env.cards import (
     NUM_RANKS,
 )
 from pisti_env.compile import at, compiled, inlined, quick
+from pisti_env.counts import KIND_BITS, ONE_OF_CARD, count_of, number, present, write_eight
 from pisti_env.game import (
     FACE_DOWN,
-    KIND_BITS,
-    KIND_MASK,
+    MAX_HAND,
     NOBODY,
     PILE,
     STARTER,
     is_jack,
     lowest_card,
+    next_seat,
     pile_size,
     play_table,
     side_of,
-    top_card,
 )
 from pisti_env.rules import NUM_STARTERS, Rules, RulesLike, resolve_rules
 
@@ -200,25 +200,32 @@ _NUMBER_OF = {piece.name: number for number, piece in enumerate(PIECES)}
 
 # No encoding has more numbers, under any rules.
 MAX_NUMBERS = 1024
-KIND_LANES = NUM_KINDS + 1
+
+# The dtypes of an observation, and the largest count that each can hold. Counts are scaled in
+# float32 alone. Only points can be more than 255, and no other number is more than 104.
+MOST = {"float32": np.iinfo(np.int64).max, "uint8": np.iinfo(np.uint8).max}
 
 # An encoding for the compiled functions: where each piece begins, ABSENT if it is not in it, by the
-# piece's name; and what belongs to cards and to numbers.
+# piece's name; and what belongs to cards and to numbers. Of each dtype.
 ABSENT = -1
-LAYOUT = np.dtype(
-    (
-        np.record,
-        [
-            *((piece.name, np.int64) for piece in PIECES),
-            ("numbers", np.int64),  # of an observation; `size` is an attribute of any record
-            ("faces", np.int64),  # 1 with 52 actions, 0 with 15
-            ("num_actions", np.int64),
-            ("kind_lanes", np.int64),  # see `write_kinds`
-            ("action_of", np.int64, (NUM_CARDS,)),
-            ("scales", np.float32, (MAX_NUMBERS,)),
-        ],
+LAYOUTS = {
+    dtype: np.dtype(
+        (
+            np.record,
+            [
+                *((piece.name, np.int64) for piece in PIECES),
+                ("numbers", np.int64),  # of an observation; `size` is an attribute of any record
+                ("faces", np.int64),  # 1 with 52 actions, 0 with 15
+                ("num_actions", np.int64),
+                ("most", np.int64),  # see MOST
+                ("action_of", np.int64, (NUM_CARDS,)),
+                ("named", dtype, (NUM_CARDS + 1,)),  # the number that names a card, or NO_CARD
+                ("scales", dtype, (MAX_NUMBERS,)),
+            ],
+        )
     )
-)
+    for dtype in MOST
+}
 
 # For the arguments of `play_and_observe` that are not needed.
 NO_NUMBERS = np.zeros(0, np.int64)
@@ -325,27 +332,31 @@ class Layout(tuple[LayoutRow, ...]):
 class Encoder:
     """An encoding under some rules: its sizes, and the functions that fill arrays with it.
 
-    Attributes: `size` numbers in an observation; `layout`; `num_actions`, 52 or 15, and their
-    `action_names`; `action_of_card` (52,) int64.
+    Attributes: `size` numbers in an observation, of a `dtype`; the `scales` (size,) float32 that
+    make float32 numbers of counts; `layout`; `num_actions`, 52 or 15, and their `action_names`;
+    `action_of_card` (52,) int64; for compiled functions `layouts` (1,), and `play_and_observe` as
+    it is compiled for the dtype.
     """
 
-    def __init__(self, rules: Rules, num_actions: int, pieces: tuple[str, ...]):
+    def __init__(
+        self, rules: Rules, num_actions: int, pieces: tuple[str, ...], dtype: str = "float32"
+    ):
         for group in GROUPS:
             if 0 < len(set(group) & set(pieces)) < len(group):
                 raise ValueError(f"an encoding has all of {', '.join(group)}, or none of them")
-        self._made_of = (rules, num_actions, pieces)
+        self._made_of = (rules, num_actions, pieces, dtype)
+        self.dtype = dtype
         self.num_actions = num_actions
         self.action_names = CARD_NAMES if num_actions == NUM_CARDS else KIND_NAMES
         faces = np.arange(NUM_CARDS, dtype=np.int64)
         self.action_of_card = faces if num_actions == NUM_CARDS else KIND_OF_CARD.astype(np.int64)
         self._table_rules = game.table_rules(rules)
-        self.layouts = np.zeros(1, LAYOUT)
+        self.play_and_observe = PLAY_AND_OBSERVE[dtype]
+        self.layouts = np.zeros(1, LAYOUTS[dtype])
         rows: list[LayoutRow] = []
         divisors: list[int] = []
         for piece in PIECES:
             self.layouts[piece.name] = ABSENT
-        if num_actions == NUM_KINDS and pieces[-1] in ("pile", "played", "packet_pile"):
-            raise ValueError(f"piece {pieces[-1]!r} is the last; see `write_kinds`")
         for name in pieces:
             piece = PIECES[_NUMBER_OF[name]]
             size = piece.size(rules, num_actions)
@@ -357,13 +368,16 @@ class Encoder:
                 rows.append(LayoutRow(name, slice(start, start + size), piece.meaning, scale.text))
                 divisors += [scale.unit(rules)] * size
         self.size = len(divisors)
+        self.scales = (1 / np.array(divisors)).astype(np.float32)
         self.layout = Layout(rows)
         self.layouts["numbers"] = self.size
         self.layouts["faces"] = num_actions == NUM_CARDS
         self.layouts["num_actions"] = num_actions
-        self.layouts["kind_lanes"] = KIND_LANES
+        self.layouts["most"] = MOST[dtype]
         self.layouts["action_of"] = self.action_of_card
-        self.layouts["scales"][0, : self.size] = 1 / np.array(divisors)
+        one = np.float32(1 / num_actions) if dtype == "float32" else np.uint8(1)
+        self.layouts["named"][0, :NUM_CARDS] = (self.action_of_card + 1).astype(dtype) * one
+        self.layouts["scales"][0, : self.size] = self.scales if dtype == "float32" else 1
         self.layouts.setflags(write=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -377,10 +391,10 @@ class Encoder:
         observations: np.ndarray,
         action_masks: np.ndarray | None = None,
     ) -> None:
-        """Fill `observations` (k, size) float32 with what `seats` (k,) know at `games[rows]`, and
+        """Fill `observations` (k, size) with what `seats` (k,) know at `games[rows]`, and
         `action_masks` as `mask` does."""
         masks = NO_MASKS if action_masks is None else action_masks
-        quick(play_and_observe)(
+        quick(self.play_and_observe)(
             games,
             self._table_rules,
             self.layouts,
@@ -407,14 +421,25 @@ def check_encoding(observation: str) -> str:
     return observation
 
 
-def encoder(observation: str, rules: Rules) -> Encoder:
-    """Return the encoder of an encoding's name."""
-    return _encoder(check_encoding(observation), rules)
+def check_dtype(dtype: Any) -> str:
+    """Return the name of a dtype of observations; raise `ValueError` if it is none."""
+    try:
+        name = np.dtype(dtype).name
+    except TypeError:
+        name = ""
+    if name not in MOST:
+        raise ValueError(f"dtype is {dtype!r}; expected one of {', '.join(MOST)}")
+    return name
+
+
+def encoder(observation: str, rules: Rules, dtype: str = "float32") -> Encoder:
+    """Return the encoder of an encoding's name, for observations of a dtype."""
+    return _encoder(check_encoding(observation), rules, check_dtype(dtype))
 
 
 @functools.lru_cache(maxsize=256)
-def _encoder(observation: str, rules: Rules) -> Encoder:
-    return Encoder(rules, *ENCODINGS[observation])
+def _encoder(observation: str, rules: Rules, dtype: str) -> Encoder:
+    return Encoder(rules, *ENCODINGS[observation], dtype)
 
 
 @functools.lru_cache(maxsize=256)
@@ -439,7 +464,6 @@ def mask_rows(games, layouts, rows, masks):
         write_mask(games[rows[i]], layouts[0], masks[i])
 
 
-@compiled
 def play_and_observe(
     games,
     table,
@@ -471,7 +495,7 @@ def play_and_observe(
     """
     rules, layout = table[0], layouts[0]
     for k in range(len(rows)):
-        i = rows[k]
+        i = at(rows[k])
         game = games[i]
         if len(actions) > 0:
             card = lowest_card(game, actions[i], layout.action_of)
@@ -481,7 +505,7 @@ def play_and_observe(
         if len(observations) > 0:
             place, me = i, np.int64(game.to_play)
             if len(observers) > 0:
-                place, me = k, observers[k]
+                place, me = at(k), observers[k]
             write_row(game, rules, layout, me, observations[place])
             if len(masks) > 0:
                 bits = write_mask(game, layout, masks[place])
@@ -489,26 +513,34 @@ def play_and_observe(
                     seats[i], legal[i] = me, bits
 
 
+# For each dtype one of its own, since `quick` has no look at types.
+PLAY_AND_OBSERVE = {dtype: compiled(play_and_observe) for dtype in MOST}
+
+
 @compiled
-def find_illegal(actions, legal, num_actions):
-    """Return the first place where `actions` (n,) has none of the bits of `legal` (n,), -1 for
-    none."""
+def find_illegal(actions, legal, layouts):
+    """Return the first place where `actions` (n,) has none of those that `legal` (n,) has as bits,
+    see `write_mask`; -1 for none."""
+    bits = 1 if layouts[0].faces else KIND_BITS
     for i in range(len(actions)):
         action = actions[i]
-        if action < 0 or action >= num_actions or (legal[i] >> action) & 1 == 0:
+        if action < 0 or action >= layouts[0].num_actions or (legal[i] >> (action * bits)) & 1 == 0:
             return i
     return -1
 
 
 @inlined
 def write_row(game, rules, layout, me, row):
-    """Set an observation, `row` (d,) float32, to what the seat `me` knows."""
-    for place in range(layout.numbers):
-        row[place] = 0
+    """Set an observation, `row` (d,), to what the seat `me` knows.
+
+    Cards by face are counted one by one, from zero. Counts of kinds are written as they are.
+    """
+    if layout.faces:
+        clear(row, 0, layout.numbers)
     write_hand(game, layout, me, row)
     write_table(game, layout, row)
+    write_packet(game, rules, layout, me, row)  # before what comes after it in the row
     write_seen(game, rules, layout, me, row)
-    write_packet(game, rules, layout, me, row)
     write_sizes(game, rules, layout, me, row)
     write_sides(game, rules, layout, me, row)
     if layout.jacks_seen != ABSENT:
@@ -520,23 +552,24 @@ def write_row(game, rules, layout, me, row):
 
 
 @inlined
+def clear(row, first, stop):
+    """Set the numbers from `first` to before `stop` to 0."""
+    for place in range(first, stop):
+        row[at(place)] = 0
+
+
+@inlined
 def write(count, place, layout, row):
-    """Write a count at a place, scaled."""
-    row[at(place)] = np.float32(count) * layout.scales[at(place)]
+    """Write a count at a place."""
+    row[at(place)] = number(count, layout.scales[at(place)], row)
 
 
 @inlined
 def write_kinds(kinds, start, layout, row):
-    """Write how many there are of each kind, see `game.KIND_BITS`.
-
-    This writes KIND_LANES numbers, one too many: a zero where the next piece begins, which must be
-    written later. Sixteen numbers are whole vectors; and the bound is read from memory, since the
-    compiler turns a loop with one that it knows into sixteen single writes.
-    """
-    place, scale = at(start), layout.scales[start]
-    for kind in range(layout.kind_lanes):
-        count = np.int32((kinds >> (KIND_BITS * kind)) & KIND_MASK)
-        row[place + at(kind)] = np.float32(count) * scale
+    """Write how many there are of each of the 15 kinds: the first eight, and the last eight."""
+    scale, second = layout.scales[at(start)], NUM_KINDS - 8
+    write_eight(kinds, scale, row, start)
+    write_eight(kinds >> (KIND_BITS * second), scale, row, start + second)
 
 
 @inlined
@@ -569,32 +602,55 @@ def relative(seat, me, players):
 
 @inlined
 def write_mask(game, layout, mask):
-    """Set `mask` (a,) to the legal actions of the seat whose turn it is; return them as bits."""
-    legal = 0
-    for action in range(layout.num_actions):
-        mask[action] = 0
-    if game.to_play != NOBODY:
-        for held in range(game.hand_sizes[at(game.to_play)]):
-            action = layout.action_of[at(game.hands[at(game.to_play), held])]
-            mask[action] = 1
-            legal |= 1 << action
+    """Set `mask` (a,) int8 to the legal actions of the seat whose turn it is. Return them as bits:
+    bit a for action a of 52, bit KIND_BITS * a for action a of 15."""
+    legal, seat = 0, game.to_play
+    if layout.faces:
+        clear(mask, 0, NUM_CARDS)
+        if seat != NOBODY:
+            for held in range(game.hand_sizes[at(seat)]):
+                card = np.int64(game.hands[at(seat), held])
+                mask[at(card)] = 1
+                legal |= 1 << card
+        return legal
+    if seat != NOBODY:
+        legal = present(hand_kinds(game, seat))
+    second = NUM_KINDS - 8
+    write_eight(legal, np.int8(1), mask, 0)
+    write_eight(legal >> (KIND_BITS * second), np.int8(1), mask, second)
     return legal
+
+
+@inlined
+def hand_kinds(game, seat):
+    """Return how many of each kind a seat holds."""
+    kinds, size = 0, game.hand_sizes[at(seat)]
+    for held in range(MAX_HAND):
+        if held < size:
+            kinds += ONE_OF_CARD[at(game.hands[at(seat), held])]
+    return kinds
 
 
 @inlined
 def write_hand(game, layout, me, row):
     """Hand."""
-    if layout.hand != ABSENT:
+    if layout.hand == ABSENT:
+        return
+    if layout.faces:
         for held in range(game.hand_sizes[at(me)]):
-            add(layout.hand + layout.action_of[at(game.hands[at(me), held])], layout, row)
+            add(layout.hand + game.hands[at(me), held], layout, row)
+    else:
+        write_kinds(hand_kinds(game, me), layout.hand, layout, row)
 
 
 @inlined
 def write_table(game, layout, row):
     """Top, pile and played."""
-    top = top_card(game)
-    if top != NO_CARD:
-        row[at(layout.top + layout.action_of[at(top)])] = 1
+    if layout.faces:
+        if game.top != NO_CARD:
+            row[at(layout.top + game.top)] = 1
+    else:
+        write_kinds(ONE_OF_CARD[game.top], layout.top, layout, row)
     if layout.pile != ABSENT:
         if layout.faces:
             first, stop = game.pile_start, game.num_plays
@@ -613,10 +669,21 @@ def write_seen(game, rules, layout, me, row):
     """Known starters, shown jacks and the bottom card, but for those in hand or played."""
     if layout.known_starters == ABSENT:
         return
-    if game.knows_starters[at(me)]:
+    knows = game.knows_starters[at(me)]
+    if layout.faces:
+        for place in range(FACE_DOWN * knows):
+            add(layout.known_starters + game.deck[place], layout, row)
+    else:
+        kinds = 0
         for place in range(FACE_DOWN):
-            add(layout.known_starters + layout.action_of[at(game.deck[place])], layout, row)
-    elif rules.starter_jack == PILE:
+            kinds += ONE_OF_CARD[at(game.deck[place])] * knows
+        write_kinds(kinds, layout.known_starters, layout, row)
+        row[at(layout.shown)] = 0
+        if rules.bottom_card_shown:
+            write_kinds(0, layout.bottom_card, layout, row)
+        if layout.exposed_in_hands != ABSENT:
+            clear(row, layout.exposed_in_hands, layout.exposed_in_hands + rules.players)
+    if not knows and rules.starter_jack == PILE:
         for k in range(game.num_shown_jacks):
             add_shown(game.shown_jacks[k], layout, row)
     for k in range(game.num_exposed):
@@ -640,7 +707,7 @@ def add_shown(jack, layout, row):
 @inlined
 def jacks_seen(game, rules, me):
     """Return how many jacks a seat has seen: in hand, played, turned up, in known starters."""
-    seen = (game.played_kinds >> (KIND_BITS * JACK)) & KIND_MASK
+    seen = count_of(JACK, game.played_kinds)
     for held in range(game.hand_sizes[at(me)]):
         seen += is_jack(game.hands[at(me), held])
     if game.knows_starters[at(me)]:
@@ -665,17 +732,24 @@ def write_packet(game, rules, layout, me, row):
         write_cards(game, down, pile_start, first, layout.packet_pile, layout, row)
     else:
         write_kinds(game.packet_kinds, layout.packet_pile, layout, row)
-    if first > pile_start:
-        write(layout.action_of[at(game.plays[at(first - 1)])] + 1, layout.packet_top, layout, row)
-    elif down:
-        write(layout.action_of[at(game.deck[STARTER])] + 1, layout.packet_top, layout, row)
-    leader = relative(game.dealer + 1, me, rules.players)
-    seat, turn = leader, 0
-    for k in range(first, game.num_plays):
-        place = layout.packet_plays + seat * rules.hand_size + turn
-        write(layout.action_of[at(game.plays[at(k)])] + 1, place, layout, row)
-        seat = seat + 1 if seat + 1 < rules.players else 0
-        turn += seat == leader
+    row[at(layout.packet_top)] = layout.named[game.packet_top]
+    if layout.faces:
+        leader = relative(game.dealer + 1, me, rules.players)
+        seat, turn = leader, 0
+        for k in range(first, game.num_plays):
+            place = layout.packet_plays + seat * rules.hand_size + turn
+            row[at(place)] = layout.named[at(game.plays[at(k)])]
+            seat = next_seat(seat, rules)
+            turn += seat == leader
+    else:
+        # Eight numbers are more than a hand: the rest are zeros where other things are written
+        # later, the next seat's plays, then sizes.
+        seat, place = me, layout.packet_plays
+        for _ in range(rules.players):
+            before = MAX_HAND - rules.hand_size + game.hand_sizes[at(seat)]
+            played = np.int64(game.last_kinds[at(seat)]) >> (KIND_BITS * before)
+            write_eight(played, layout.scales[at(place)], row, place)
+            seat, place = next_seat(seat, rules), place + rules.hand_size
 
 
 @inlined
@@ -686,15 +760,14 @@ def write_sizes(game, rules, layout, me, row):
     if layout.stock_size == ABSENT:
         return
     write(rules.deck_size - game.stock_start, layout.stock_size, layout, row)
-    for seat in range(rules.players):
-        place = layout.hand_sizes + relative(seat, me, rules.players)
-        write(game.hand_sizes[seat], place, layout, row)
-    if game.last_capturer != NOBODY:
-        place = relative(game.last_capturer, me, rules.players)
-        row[at(layout.last_capturer + place)] = 1
-    row[at(layout.dealer + relative(game.dealer, me, rules.players))] = 1
+    seat = me
+    for ahead in range(rules.players):
+        write(game.hand_sizes[at(seat)], layout.hand_sizes + ahead, layout, row)
+        row[at(layout.last_capturer + ahead)] = seat == game.last_capturer
+        row[at(layout.dealer + ahead)] = seat == game.dealer
+        seat = next_seat(seat, rules)
     write(game.packet, layout.packet, layout, row)
-    write(rules.target, layout.target, layout, row)
+    write(min(rules.target, layout.most), layout.target, layout, row)
 
 
 @inlined
@@ -702,35 +775,36 @@ def write_sides(game, rules, layout, me, row):
     """What each side has, in this deal and in the match."""
     if layout.captured == ABSENT:
         return
-    own_side = side_of(me, rules)
-    most = rules.target + rules.max_deal_points
-    for side in range(rules.sides):
-        place = relative(side, own_side, rules.sides)
-        write(game.captured[side], layout.captured + place, layout, row)
-        write(game.public_points[side], layout.public_points + place, layout, row)
-        write(game.pistis[side], layout.pistis + place, layout, row)
-        write(game.jack_pistis[side], layout.jack_pistis + place, layout, row)
-        match_points = min(game.match_points[side], most)
-        write(match_points, layout.match_scores + place, layout, row)
+    side = side_of(me, rules)
+    most = min(rules.target + rules.max_deal_points, layout.most)
+    for ahead in range(rules.sides):
+        write(game.captured[at(side)], layout.captured + ahead, layout, row)
+        points = min(game.public_points[at(side)], layout.most)
+        write(points, layout.public_points + ahead, layout, row)
+        write(game.pistis[at(side)], layout.pistis + ahead, layout, row)
+        write(game.jack_pistis[at(side)], layout.jack_pistis + ahead, layout, row)
+        match_points = min(game.match_points[at(side)], most)
+        write(match_points, layout.match_scores + ahead, layout, row)
+        side = side + 1 if side + 1 < rules.sides else 0
 
 
 @inlined
 def write_history(game, rules, layout, me, row):
     """What was turned up, in order, and every play of the deal."""
-    write(layout.action_of[at(game.deck[STARTER])] + 1, layout.starter, layout, row)
+    clear(row, layout.starter, layout.numbers)
+    row[at(layout.starter)] = layout.named[game.deck[STARTER]]
     if game.knows_starters[at(me)]:
         for place in range(FACE_DOWN):
-            action = layout.action_of[at(game.deck[place])]
-            write(action + 1, layout.starter_order + place, layout, row)
+            row[at(layout.starter_order + place)] = layout.named[game.deck[place]]
     for k in range(game.num_shown_jacks):
-        write(layout.action_of[at(game.shown_jacks[k])] + 1, layout.jack_order + k, layout, row)
-    if rules.bottom_card_shown and game.bottom_card != NO_CARD:
-        write(layout.action_of[at(game.bottom_card)] + 1, layout.bottom_card_of_deal, layout, row)
+        row[at(layout.jack_order + k)] = layout.named[game.shown_jacks[k]]
+    if rules.bottom_card_shown:
+        row[at(layout.bottom_card_of_deal)] = layout.named[game.bottom_card]
     seat = relative(game.dealer + 1, me, rules.players)
     for k in range(game.num_plays):
         write(seat + 1, layout.history_seats + k, layout, row)
-        seat = seat + 1 if seat + 1 < rules.players else 0
-        write(layout.action_of[at(game.plays[at(k)])] + 1, layout.history_cards + k, layout, row)
+        seat = next_seat(seat, rules)
+        row[at(layout.history_cards + k)] = layout.named[at(game.plays[at(k)])]
 
 
 @inlined
@@ -743,8 +817,7 @@ def write_hidden(game, rules, layout, row):
     for place in range(FACE_DOWN):
         add(layout.starters + layout.action_of[at(game.deck[place])], layout, row)
     for place in range(game.stock_start, rules.deck_size):
-        action = layout.action_of[at(game.deck[place])]
-        write(action + 1, layout.stock + place - NUM_STARTERS, layout, row)
+        row[at(layout.stock + place - NUM_STARTERS)] = layout.named[game.deck[place]]
     hidden = game.starters_taker != NOBODY and not game.scored
     for side in range(rules.sides):
         points = game.public_points[side]

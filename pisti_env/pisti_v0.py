@@ -296,7 +296,7 @@ class raw_env(AECEnv):
         """Return the action as an int; raise `ValueError` if it is illegal."""
         if is_int(action) and 0 <= action < self._encoder.num_actions:
             number = int(action)
-            if self._to_play.legal.item() >> number & 1:
+            if self._to_play.mask.item(number):
                 return number
         self.illegal_actions += 1
         names = self._encoder.action_names

@@ -10,7 +10,7 @@ import hashlib
 
 import numpy as np
 
-from pisti_env.compile import compiled, inlined
+from pisti_env.compile import at, compiled, inlined
 
 MAX_SEED = 2**64 - 1
 
@@ -61,27 +61,24 @@ def draw_below(state, bound):
             return state, product >> _S32
 
 
-@compiled
-def shuffle_rows(pack, seeds, rows, tables, deals, attempt, decks):
-    """Shuffle `pack` (m,) into `decks` (n, m) at `rows`, for the seeds, tables and deals (n,)."""
-    for i in rows:
-        state = stream(seeds[i], tables[i], deals[i], attempt)
-        for place in range(len(pack)):
-            decks[i, place] = pack[place]
-        for place in range(len(pack) - 1, 0, -1):
-            state, other = draw_below(state, np.uint64(place + 1))
-            card = decks[i, place]
-            decks[i, place] = decks[i, other]
-            decks[i, other] = card
+@inlined
+def shuffle(pack, seed, table, deal, attempt, deck):
+    """Shuffle `pack` (m,) into `deck` (m,), as it is dealt at this attempt."""
+    state = stream(seed, table, deal, attempt)
+    for place in range(len(pack)):
+        deck[at(place)] = pack[at(place)]
+    for place in range(len(pack) - 1, 0, -1):
+        state, other = draw_below(state, np.uint64(place + 1))
+        card = deck[at(place)]
+        deck[at(place)] = deck[other]
+        deck[other] = card
 
 
-@compiled
-def draw_dealers(seeds, rows, tables, deals, players, dealers):
-    """Draw a seat into `dealers` (n,) at `rows`, for the seeds, tables and deals (n,) there."""
-    for i in rows:
-        state = stream(seeds[i], tables[i], deals[i], DEALER_PURPOSE)
-        state, seat = draw_below(state, np.uint64(players))
-        dealers[i] = seat
+@inlined
+def draw_dealer(seed, table, deal, players):
+    """Return the seat that deals."""
+    _, seat = draw_below(stream(seed, table, deal, DEALER_PURPOSE), np.uint64(players))
+    return seat
 
 
 def draw_numbers(seed: int, firsts: np.ndarray, second: int = 0) -> np.ndarray:

@@ -21,7 +21,6 @@ from pisti_env.observation import (
     Encoder,
     encoder,
     find_illegal,
-    play_and_observe,
 )
 from pisti_env.rules import MAX_POINTS, Rules
 
@@ -29,17 +28,17 @@ REWARDS = ("difference", "terminal", "win")
 
 
 @functools.cache
-def warm_up() -> None:
+def warm_up(dtype: str = "float32") -> None:
     """Have everything compiled, once in a process, saying so if that takes a while."""
     with announce_compilation():
         rules, row = Rules(), np.zeros(1, np.int64)
-        encoding = encoder("full", rules)
+        encoding = encoder("full", rules, dtype)
         tables = Tables(rules, 1)
         check_starters(rules, np.array([rules.deck_cards()], np.int8))
         tables.start(row)
         masks = np.zeros((1, encoding.num_actions), np.int8)
         encoding.mask(tables.games, row, masks)
-        encoding.encode(tables.games, row, row, np.zeros((1, encoding.size), np.float32), masks)
+        encoding.encode(tables.games, row, row, np.zeros((1, encoding.size), dtype), masks)
         tables.find_cards(masks.argmax(axis=1), encoding.action_of_card)
         tables.play()
         to_play = ToPlay(encoding, 1)
@@ -51,15 +50,15 @@ def warm_up() -> None:
 class ToPlay:
     """What the seats to play observe at `num_tables` tables, as `Tables` rewrites it.
 
-    Attributes: `encoder`; `seats` (n,) int8; `observations` (n, d) float32; `masks` (n, a) int8;
-    `legal` (n,) int64, the masks again, bit a for action a; `observation` (d,) and `mask` (a,) of
-    the first table.
+    Attributes: `encoder`; `seats` (n,) int8; `observations` (n, d) of the encoder's dtype; `masks`
+    (n, a) int8; `legal` (n,) int64, the masks as bits; `observation` (d,) and `mask` (a,) of the
+    first table.
     """
 
     def __init__(self, encoder: Encoder, num_tables: int):
         self.encoder = encoder
         self.seats = np.zeros(num_tables, np.int8)
-        self.observations = np.zeros((num_tables, encoder.size), np.float32)
+        self.observations = np.zeros((num_tables, encoder.size), encoder.dtype)
         self.masks = np.zeros((num_tables, encoder.num_actions), np.int8)
         self.legal = np.zeros(num_tables, np.int64)
         self._set_views()
@@ -81,7 +80,7 @@ class ToPlay:
 
     def find_illegal(self, actions: np.ndarray) -> int:
         """Return the first table where `actions` (n,) int64 has an illegal one, -1 for none."""
-        return find_illegal(actions, self.legal, self.encoder.num_actions)
+        return find_illegal(actions, self.legal, self.encoder.layouts)
 
 
 class Tables:
@@ -127,7 +126,7 @@ class Tables:
     def _set_arguments(self) -> None:
         """Set what compiled functions take beside the arrays of the tables."""
         self._table_rules = game.table_rules(self.rules)
-        self._cards_are_actions = encoder("basic", self.rules).layouts
+        self._cards_are_actions = encoder("basic", self.rules)
         self._results = (self._gains, self.rewards, self.scored, self.over, self._shares)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -159,51 +158,39 @@ class Tables:
         (len(rows),) and `scores` (sides,) are for what else is drawn or zero, and must be right:
         see `check_decks` and its like.
         """
-        with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
-            shuffle.draw_dealers(
-                self._seeds,
-                rows,
-                self._numbers,
-                self.deals_dealt,
-                self.rules.players,
-                self._dealers,
-            )
         if dealers is not None:
             self._dealers[rows] = dealers
-        self.games["match_points"][rows] = 0
+        self._earned[rows] = 0
+        self._deal(rows, decks, new_match=True, new_dealer=dealers is None)
         if scores is not None:
             self.games["match_points"][rows, : self.rules.sides] = scores
-        self._earned[rows] = 0
-        self._deal(rows, decks)
 
     def next_deals(self, rows: np.ndarray) -> None:
         """Begin the match's next deal at the tables `rows`: the next seat deals."""
         self._dealers[rows] = (self._dealers[rows] + 1) % self.rules.players
-        self._deal(rows, None)
+        self._deal(rows, None, new_match=False, new_dealer=False)
 
-    def _deal(self, rows: np.ndarray, decks: np.ndarray | None) -> None:
-        """Deal at `rows`, drawing decks that are not given until a starter can be turned up."""
+    def _deal(
+        self, rows: np.ndarray, decks: np.ndarray | None, new_match: bool, new_dealer: bool
+    ) -> None:
+        """Deal at `rows`, drawing decks that are not given."""
         if decks is not None:
             self.decks[rows] = decks
-        left, attempt = rows, 0
-        while len(left):
-            if decks is None:
-                with np.errstate(over="ignore"):
-                    shuffle.shuffle_rows(
-                        self._pack,
-                        self._seeds,
-                        left,
-                        self._numbers,
-                        self.deals_dealt,
-                        attempt,
-                        self.decks,
-                    )
-            game.deal_rows(
-                self.games, self._table_rules, left, self.decks, self._dealers, self._dealt
+        with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
+            game.draw_and_deal(
+                self.games,
+                self._table_rules,
+                rows,
+                new_match,
+                new_dealer,
+                self._pack if decks is None else game.NO_PACK,
+                self._seeds,
+                self._numbers,
+                self.deals_dealt,
+                self.decks,
+                self._dealers,
+                self._dealt,
             )
-            left = left[~self._dealt[left]]
-            attempt += 1
-        self.deals_dealt[rows] += 1
         self.scored[rows] = False
         self.over[rows] = False
 
@@ -250,21 +237,21 @@ class Tables:
     def play_on(self, actions: np.ndarray, to_play: ToPlay, rows: np.ndarray) -> None:
         """Play `actions` (n,) int64, which must be legal, at `rows` as `play` does, and rewrite
         `to_play` there, but where the deal is scored now."""
-        self._play_and_observe(to_play.encoder.layouts, rows, actions, *to_play.buffers)
+        self._play_and_observe(to_play.encoder, rows, actions, *to_play.buffers)
         if self.reward_kind != "difference":
             self._pay(rows)
 
     def observe(self, to_play: ToPlay, rows: np.ndarray) -> None:
         """Rewrite `to_play` at `rows`, where it is someone's turn."""
-        self._play_and_observe(to_play.encoder.layouts, rows, NO_NUMBERS, *to_play.buffers)
+        self._play_and_observe(to_play.encoder, rows, NO_NUMBERS, *to_play.buffers)
 
     def _play_and_observe(
-        self, layouts: np.ndarray, rows: np.ndarray, actions: np.ndarray, *buffers: np.ndarray
+        self, encoder: Encoder, rows: np.ndarray, actions: np.ndarray, *buffers: np.ndarray
     ) -> None:
-        quick(play_and_observe)(
+        quick(encoder.play_and_observe)(
             self.games,
             self._table_rules,
-            layouts,
+            encoder.layouts,
             rows,
             actions,
             *self._results,

@@ -38,7 +38,7 @@ class DealBatch:
 
     The buffers are rewritten in place by each step; copy what is to be kept:
 
-    - `observations` (n, d) float32 in [0, 1]: what the seat to play observes at each table;
+    - `observations` (n, d): what the seat to play observes at each table, float32 in [0, 1];
     - `action_masks` (n, a) int8: its legal actions;
     - `seats` (n,) int8: which seat that is;
     - `deal_ended` (n,) bool: the last step ended the table's deal;
@@ -47,8 +47,10 @@ class DealBatch:
 
     `rules` (and single fields of them), `observation` and `rewards` are as in `pisti_v0`. `seed`
     decides the decks; without one they are unpredictable. `threads` share the tables; a table plays
-    the same deals whatever `num_envs` and `threads`. The first episodes begin at once. Raises
-    `ValueError` for a wrong argument.
+    the same deals whatever `num_envs` and `threads`. With `dtype="uint8"` observations take a
+    quarter of the memory, and less time: they are the counts before they are scaled, points above
+    255 written as 255, and `observations * scales`, with `scales` (d,) float32, is what they would
+    be without it. The first episodes begin at once. Raises `ValueError` for a wrong argument.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class DealBatch:
         rewards: str = "difference",
         seed: int | None = None,
         threads: int = 1,
+        dtype: str = "float32",
         **fields: Any,
     ):
         for name, value in (("num_envs", num_envs), ("threads", threads)):
@@ -67,8 +70,10 @@ class DealBatch:
         self.num_envs = num_envs
         self.rules = resolve_rules(rules, **fields)
         self.observation = observation
-        warm_up()
-        self._to_play = ToPlay(encoder(observation, self.rules), num_envs)
+        encoding = encoder(observation, self.rules, dtype)
+        self.scales = encoding.scales.copy()
+        warm_up(encoding.dtype)
+        self._to_play = ToPlay(encoding, num_envs)
         self._show_buffers()
         self.deal_ended = np.zeros(num_envs, np.bool_)
         self.final_scores = np.zeros((num_envs, self.rules.sides), np.int64)

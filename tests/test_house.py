@@ -17,6 +17,7 @@ FLOORS = {
     "rules": 0,  # which rules are played
     "shuffle": 0,  # seeded decks
     "compile": 0,  # how functions are compiled and cached
+    "counts": 0,  # how many of each kind, as one number
     "game": 1,  # how the rules are played
     "tables": 2,  # decks, deals and plays of many tables
     "observation": 2,  # what a seat knows, as numbers
@@ -37,6 +38,8 @@ FLOORS = {
 
 PEERS = {
     ("rules", "cards"),
+    ("counts", "cards"),
+    ("counts", "compile"),
     ("shuffle", "compile"),
     ("tables", "observation"),
     ("view", "observation"),

@@ -17,7 +17,8 @@ from places import (
 from referee import random_rules
 
 from pisti_env import Rules, game, pisti_v0
-from pisti_env.observation import LAYOUT, MAX_NUMBERS, describe
+from pisti_env.observation import LAYOUTS as RECORDS
+from pisti_env.observation import MAX_NUMBERS, describe
 from pisti_env.vector import DealBatch
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -316,7 +317,7 @@ def test_the_state_tells_everything():
         assert pieces["to_play"].index(1) == env.view(None).to_play
 
 
-@pytest.mark.parametrize("record", [game.GAME, game.TABLE_RULES, LAYOUT])
+@pytest.mark.parametrize("record", [game.GAME, game.TABLE_RULES, RECORDS["float32"]])
 def test_no_field_is_hidden_by_an_attribute_of_every_record(record):
     """In plain Python `record.size` is not a field of this name."""
     assert not set(record.names) & set(dir(np.void))
