@@ -4,7 +4,8 @@
 generators (those cost microseconds to pass). `inlined` is for the functions that they are made of.
 
 Neither makes an array. So Numba need not count references to arrays (`_nrt=False`), which would
-cost more than much of what these functions do, in the call from Python too.
+cost more than much of what these functions do, in the call from Python too. And a way in for C
+(`no_cfunc_wrapper`), or for Python where nothing calls, would only cost time to compile.
 """
 
 import contextlib
@@ -19,12 +20,13 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 
 # Makes an index of a number that is not negative. Of one with a sign, Numba looks whether it counts
 # from the end; where the compiler cannot know better and it is done often, that is worth avoiding.
 at = np.uint64
 
-_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False}
+_OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
 
 _no_cache_warned = False
 
@@ -65,9 +67,9 @@ def _sources() -> str:
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Compile into every compiled function that calls this one. Not cached by itself: what comes
-    from the cache could only be called."""
-    return numba.njit(function, forceinline=True, **_OPTIONS)
+    """Compile into every compiled function that calls this one; in Python it stays plain Python.
+    Not cached by itself: what comes from the cache could only be called."""
+    return register_jitable(forceinline=True, **_OPTIONS)(function)
 
 
 _entries: dict[Any, Callable[..., Any]] = {}

@@ -394,6 +394,22 @@ class Encoder:
         """Fill `observations` (k, size) with what `seats` (k,) know at `games[rows]`, and
         `action_masks` as `mask` does."""
         masks = NO_MASKS if action_masks is None else action_masks
+        self._observe(games, rows, seats, observations, masks)
+
+    def mask(self, games: np.ndarray, rows: np.ndarray, action_masks: np.ndarray) -> None:
+        """Fill `action_masks` (k, num_actions) int8 with the plays of the seats whose turn it is at
+        `games[rows]`, all 0 where the deal is over."""
+        nothing = np.zeros((0, 0), self.dtype)
+        self._observe(games, rows, np.zeros_like(rows), nothing, action_masks)
+
+    def _observe(
+        self,
+        games: np.ndarray,
+        rows: np.ndarray,
+        seats: np.ndarray,
+        observations: np.ndarray,
+        masks: np.ndarray,
+    ) -> None:
         quick(self.play_and_observe)(
             games,
             self._table_rules,
@@ -407,11 +423,6 @@ class Encoder:
             observations,
             masks,
         )
-
-    def mask(self, games: np.ndarray, rows: np.ndarray, action_masks: np.ndarray) -> None:
-        """Fill `action_masks` (k, num_actions) int8 with the plays of the seats whose turn it is at
-        `games[rows]`."""
-        mask_rows(games, self.layouts, rows, action_masks)
 
 
 def check_encoding(observation: str) -> str:
@@ -457,13 +468,6 @@ def describe(observation: str = "full", rules: RulesLike = "standard", **fields:
     return (state_encoder(rules) if observation == "state" else encoder(observation, rules)).layout
 
 
-@compiled
-def mask_rows(games, layouts, rows, masks):
-    """Set `masks` (k, a) int8: 1 for each card of the hand to play; all 0 at the end."""
-    for i in range(len(rows)):
-        write_mask(games[rows[i]], layouts[0], masks[i])
-
-
 def play_and_observe(
     games,
     table,
@@ -502,15 +506,15 @@ def play_and_observe(
             play_table(game, rules, card, i, gains, margins, scored, over, shares)
             if scored[i]:
                 continue
+        place, me = i, np.int64(game.to_play)
+        if len(observers) > 0:
+            place, me = at(k), observers[k]
         if len(observations) > 0:
-            place, me = i, np.int64(game.to_play)
-            if len(observers) > 0:
-                place, me = at(k), observers[k]
             write_row(game, rules, layout, me, observations[place])
-            if len(masks) > 0:
-                bits = write_mask(game, layout, masks[place])
-                if len(observers) == 0:
-                    seats[i], legal[i] = me, bits
+        if len(masks) > 0:
+            bits = write_mask(game, layout, masks[place])
+            if len(observers) == 0:
+                seats[i], legal[i] = me, bits
 
 
 # For each dtype one of its own, since `quick` has no look at types.
@@ -604,7 +608,7 @@ def relative(seat, me, players):
 def write_mask(game, layout, mask):
     """Set `mask` (a,) int8 to the legal actions of the seat whose turn it is. Return them as bits:
     bit a for action a of 52, bit KIND_BITS * a for action a of 15."""
-    legal, seat = 0, game.to_play
+    legal, seat = np.int64(0), game.to_play
     if layout.faces:
         clear(mask, 0, NUM_CARDS)
         if seat != NOBODY:
