@@ -285,6 +285,7 @@ def maskable_ppo(threads: int) -> Callable[[], Play]:
 
         def play() -> int:
             torch.set_num_threads(threads)
+            torch.set_float32_matmul_precision("highest")
             model.learn(steps * PPO_ENVS, reset_num_timesteps=False)
             return steps * PPO_ENVS
 
@@ -312,7 +313,7 @@ def shared_layers(hidden: Sequence[int]) -> dict[str, Any]:
     return {"features_extractor_class": Trunk, "net_arch": []}
 
 
-def start_trainer(all_seeing_critic: bool) -> Play:
+def start_trainer(all_seeing_critic: bool, matmul_precision: str) -> Play:
     """Train with our trainer as it is without arguments, or with one network, as SB3 has here."""
     import torch
 
@@ -325,13 +326,19 @@ def start_trainer(all_seeing_critic: bool) -> Play:
         make_learner,
     )
 
-    settings = Settings(threads=THREADS, seed=SEED, all_seeing_critic=all_seeing_critic)
+    settings = Settings(
+        threads=THREADS,
+        seed=SEED,
+        all_seeing_critic=all_seeing_critic,
+        matmul_precision=matmul_precision,
+    )
     rules, device = check_settings(settings), torch.device(settings.device)
     batch, network, optimizer, buffers, _ = make_learner(settings, rules)
     updates = itertools.count(1)
 
     def play() -> int:
         torch.set_num_threads(THREADS)
+        torch.set_float32_matmul_precision(matmul_precision)
         decks, generator = generators_of(settings.seed, next(updates), device)
         decisions = collect(network, batch, buffers, settings, decks, generator)
         learn(network, optimizer, decisions, settings, settings.entropy_coef, generator)
@@ -381,10 +388,11 @@ def all_peers() -> Iterator[Peer]:
     yield Peer(name, LEARNER, "pisti-env", play_learners)
     yield Peer("pisti-env, 1 table against counting", LEARNER, "pisti-env", play_single)
 
-    for critic, name in ((False, "one network"), (True, "and a critic that sees all cards")):
-        name = f"pisti-env's trainer, {name}, {plural(THREADS, 'thread')}"
-        start = functools.partial(start_trainer, critic)
-        yield Peer(name, TRAINING, "pisti-env", start)
+    for critic, of_what in ((False, "one network"), (True, "with its critic")):
+        for precision, exactly in (("highest", ""), ("medium", ", bfloat16 products")):
+            name = f"pisti-env's trainer, {of_what}{exactly}, {plural(THREADS, 'thread')}"
+            start = functools.partial(start_trainer, critic, precision)
+            yield Peer(name, TRAINING, "pisti-env", start)
     for threads in range(1, THREADS + 1):
         name = f"SB3 MaskablePPO, {PPO_ENVS} environments, {plural(threads, 'thread')}"
         yield Peer(name, TRAINING, "sb3-contrib", maskable_ppo(threads))

@@ -167,7 +167,7 @@ def test_matches_are_learned_across_deals(rules):
         size = len(decisions["returns"])
         assert size == (rules.num_plays - players * (update == 1)) * 6
         for row in range(size):
-            observation = decisions["observations"][row].numpy().tobytes()
+            observation = decisions["seen"][row, : buffers.inputs].numpy().tobytes()
             assert observation not in got[row % 6]
             got[row % 6][observation] = decisions["returns"][row].item()
     assert any(ended.any() for _, _, _, ended in batch.record)
@@ -263,16 +263,16 @@ def test_the_critic_gives_the_values_and_nothing_to_the_policy(tmp_path):
     network, buffers = learner.network, learner.buffers
     d = collect(network, learner.batch, buffers, settings, 1, generator())
     with torch.no_grad():
-        seen = torch.cat([d["observations"], d["hidden_cards"]], 1)
-        assert torch.allclose(network.critic(seen)[1], d["values"], atol=1e-6)
-        assert not torch.allclose(network(d["observations"])[1], d["values"], atol=1e-2)
+        observations = d["seen"][:, : network.num_inputs]
+        assert torch.allclose(network.critic(d["seen"])[1], d["values"], atol=1e-6)
+        assert not torch.allclose(network(observations)[1], d["values"], atol=1e-2)
     before = [parameter.clone() for parameter in network.critic.parameters()]
     learn(network, torch.optim.Adam(network.parameters()), d, settings, 0.01, generator())
     changed = [(a != b).any() for a, b in zip(before, network.critic.parameters(), strict=True)]
     assert all(changed)
     run_for(dataclasses.replace(settings, rules="players=3"), tmp_path / "run", updates=1)
     checkpoint = read_checkpoint(tmp_path / "run" / "policy.safetensors")
-    assert checkpoint.sizes == (len(d["observations"][0]), 16, 15)
+    assert checkpoint.sizes == (network.num_inputs, 16, 15)
 
 
 # Masks.
@@ -282,7 +282,7 @@ def test_ratio_is_one_before_the_first_update():
     batch = DealBatch(16, "standard", seed=0)
     network, buffers = network_for(batch), Buffers(batch, CPU)
     d = collect(network, batch, buffers, TINY, 1, generator())
-    log_probs = masked_log_probs(network(d["observations"])[0], d["masks"])
+    log_probs = masked_log_probs(network(d["seen"])[0], d["masks"])
     ratio = (log_probs.gather(1, d["actions"][:, None])[:, 0] - d["log_probs"]).exp()
     assert torch.allclose(ratio, torch.ones(()), atol=1e-5)
     assert (d["masks"].gather(1, d["actions"][:, None]) == 1).all()
@@ -674,12 +674,21 @@ def refused(monkeypatch, *arguments):
         (["--seed", -1], "seed is -1"),
         (["--hidden", 0], "hidden is"),
         (["--learning-rate", "nan"], "learning-rate is nan"),
+        (["--matmul-precision", "low"], "matmul-precision is 'low'; expected one of highest"),
     ],
 )
 def test_wrong_settings_are_refused(monkeypatch, tmp_path, arguments, reason):
     run = tmp_path / "run"
     assert reason in refused(monkeypatch, *arguments, "--run", run)
     assert not run.exists()
+
+
+def test_matrices_are_multiplied_as_exactly_as_is_said():
+    rules = parse_rules(TINY.rules)
+    for precision in ("medium", "high", "highest"):
+        settings = dataclasses.replace(TINY, matmul_precision=precision)
+        selfplay.make_learner(settings, rules)
+        assert torch.get_float32_matmul_precision() == precision
 
 
 def test_tables_that_do_not_fit_in_memory(monkeypatch, tmp_path):

@@ -64,6 +64,7 @@ from training.credit import seat_rewards
 from training.network import Network, draw, entropy_of, masked_log_probs
 
 DEFAULT_MINUTES = 5.0
+MATMUL_PRECISIONS = ("highest", "high", "medium")  # those of PyTorch
 MAX_THREADS = 1024  # far more end the process, without a word
 SNAPSHOTS = "snapshots"
 MEASURING_SEED = 1  # 0 is what published figures are measured with
@@ -120,6 +121,9 @@ class Settings:
     threads: int = 2
     """Threads of the network. On a shared machine, the environment variable
     OMP_WAIT_POLICY=PASSIVE keeps idle ones from spinning."""
+    matmul_precision: str = "highest"
+    """How exact products of matrices are: highest, high or medium. Where the hardware has something
+    for the lower ones (a CPU bfloat16 with AMX, a GPU TF32), they are faster."""
     observation: str = "kinds"
     """Encoding of what a seat sees."""
     rewards: str = "difference"
@@ -186,6 +190,11 @@ def check_settings(settings: Settings) -> Rules:
     ):  # fmt: skip
         check(name, getattr(settings, name) >= 1, "an int of 1 or more")
     check("threads", settings.threads <= MAX_THREADS, f"an int from 1 to {MAX_THREADS}")
+    check(
+        "matmul_precision",
+        settings.matmul_precision in MATMUL_PRECISIONS,
+        f"one of {', '.join(MATMUL_PRECISIONS)}",
+    )
     check("evaluate_every", settings.evaluate_every >= 0, "an int of 0 or more")
     check(
         "evaluation_decks",
@@ -235,7 +244,8 @@ def check_settings(settings: Settings) -> Rules:
 
 
 class Buffers:
-    """What was seen and done in each play, `plays` of (plays, n, …).
+    """What was seen and done in each play, `plays` of (plays, n, …). What was `seen` is the
+    observation, and for an all-seeing critic behind it what was hidden.
 
     A match goes on after a deal, so the last round's advantages are known only in the next deal:
     there the buffers have room for one more round, the first, to carry the last one over.
@@ -251,17 +261,16 @@ class Buffers:
         self.carried = 0 if rules.target is None else rules.players
         shape = (self.carried + rules.num_plays, tables)
         actions = batch.action_masks.shape[1]
+        self.inputs = inputs
+        hidden = (3 * rules.players - 1) * actions if all_seeing_critic else 0
         self.plays = {
-            "observations": torch.zeros((*shape, inputs), device=device),
+            "seen": torch.zeros((*shape, inputs + hidden), device=device),
             "masks": torch.zeros((*shape, actions), device=device),
             "actions": torch.zeros(shape, dtype=torch.int64, device=device),
             "log_probs": torch.zeros(shape, device=device),
             "values": torch.zeros(shape, device=device),
             "own_play": torch.zeros(shape, dtype=torch.bool, device=device),
         }
-        if all_seeing_critic:
-            numbers = (3 * rules.players - 1) * actions
-            self.plays["hidden_cards"] = torch.zeros((*shape, numbers), device=device)
         self.carried_rewards: Tensor | None = None
         self.carried_goes_on: Tensor | None = None
 
@@ -348,7 +357,7 @@ def play_deal(
     rewards: list[Tensor] = []
     sides: list[Tensor] = []
     for play, numbers in enumerate(uniform, buffers.carried):
-        observations, masks = plays["observations"][play], plays["masks"][play]
+        observations, masks = plays["seen"][play, :, : buffers.inputs], plays["masks"][play]
         observations.copy_(torch.from_numpy(batch.observations))
         masks.copy_(torch.from_numpy(batch.action_masks))
         if len(sides) < buffers.players:
@@ -402,11 +411,11 @@ def value_all_cards(critic: Network, buffers: Buffers, rules: Rules) -> None:
     """Show the critic all cards of a deal that has been played, and put its values in the buffers
     in place of those of the policy's own network."""
     plays = {name: buffer[buffers.carried :] for name, buffer in buffers.plays.items()}
-    observations, hidden_cards = plays["observations"], plays["hidden_cards"]
-    hands = observations[..., : plays["masks"].shape[-1]]  # every encoding begins with the hand
-    hidden_cards.copy_(hidden_cards_of(hands, rules.players, rules.hand_size))
-    for play, values in enumerate(plays["values"]):
-        values.copy_(critic(torch.cat([observations[play], hidden_cards[play]], 1))[1])
+    hands = plays["seen"][..., : plays["masks"].shape[-1]]  # every encoding begins with the hand
+    hidden_cards = hidden_cards_of(hands, rules.players, rules.hand_size)
+    plays["seen"][..., buffers.inputs :] = hidden_cards
+    for seen, values in zip(plays["seen"], plays["values"], strict=True):
+        values.copy_(critic(seen)[1])
 
 
 # Advantages.
@@ -521,15 +530,14 @@ def learn(
         order = torch.randperm(size, generator=generator, device=generator.device)
         for rows in order.tensor_split(num_minibatches):
             b = {name: tensor.index_select(0, rows) for name, tensor in decisions.items()}
-            logits, values = network(b["observations"])
+            logits, values = network(b["seen"][:, : network.num_inputs])
             log_probs = masked_log_probs(logits, b["masks"])
             log_ratio = log_probs.gather(1, b["actions"][:, None])[:, 0] - b["log_probs"]
             ratio = log_ratio.exp()
             policy_loss = policy_loss_of(ratio, b["advantages"], settings.clip)
             value_loss = 0.5 * (values - b["returns"]).square().mean()
             if network.critic is not None:
-                seen = torch.cat([b["observations"], b["hidden_cards"]], 1)
-                value_loss += 0.5 * (network.critic(seen)[1] - b["returns"]).square().mean()
+                value_loss += 0.5 * (network.critic(b["seen"])[1] - b["returns"]).square().mean()
             entropy = entropy_of(log_probs).mean()
             loss = policy_loss - entropy_coef * entropy + settings.value_coef * value_loss
             optimizer.zero_grad()
@@ -573,13 +581,13 @@ def make_learner(settings: Settings, rules: Rules) -> Learner:
     opponents = Opponents(settings, rules) if settings.pool_share > 0 else None
     try:
         torch.set_num_threads(settings.threads)
+        torch.set_float32_matmul_precision(settings.matmul_precision)
         batch = DealBatch(
             settings.num_tables, rules, settings.observation, settings.rewards, seed=decks
         )
         buffers = Buffers(batch, torch.device(settings.device), settings.all_seeing_critic)
         inputs, actions = batch.observations.shape[1], batch.action_masks.shape[1]
-        hidden_cards = buffers.plays.get("hidden_cards")
-        critic_inputs = 0 if hidden_cards is None else inputs + hidden_cards.shape[-1]
+        critic_inputs = buffers.plays["seen"].shape[-1] if settings.all_seeing_critic else 0
         network = Network(inputs, actions, settings.hidden, critic_inputs)
         network.initialise(generator)
         network.to(settings.device)
@@ -598,7 +606,8 @@ def first_line(error: Exception) -> str:
 @torch.inference_mode()
 def is_finite(learner: Learner) -> bool:
     """Return whether all numbers of a learner are finite, and its logits such as can be masked."""
-    logits, values = learner.network(learner.buffers.plays["observations"][-1])
+    buffers = learner.buffers
+    logits, values = learner.network(buffers.plays["seen"][-1, :, : buffers.inputs])
     numbers = [values, *state_tensors(learner).values()]
     return bool((logits.abs() < MAX_LOGIT).all()) and all(n.isfinite().all() for n in numbers)
 
