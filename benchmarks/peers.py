@@ -29,6 +29,7 @@ from tqdm import tqdm
 from benchmarks import yardstick
 from pisti_env import pisti_v0
 from pisti_env.bench import (
+    DTYPES,
     LEARNER_TABLES,
     Play,
     machine,
@@ -47,7 +48,6 @@ SEED = 0
 THREADS = 2
 PGX_TABLES = 4096
 BATCH_TABLES = (1, 64, 4096, 16_384, 65_536)
-DTYPES = ("float32", "uint8")
 PPO_ENVS = 8
 RULES_TABLES = 4096
 C_PLAYS = 20_000_000  # far more than it takes to start a process

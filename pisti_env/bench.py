@@ -35,6 +35,7 @@ SEED = 0
 NUM_TABLES = (1, 64, 4096, 65_536)
 THREADS = (1, 2)
 ENCODING = "kinds"
+DTYPES = ("float32", "uint8")
 ENCODING_TABLES = 4096
 LEARNER_TABLES = 1024
 PLAYS_AT_ONCE = 4096  # of a batch, before the clock is looked at
@@ -69,7 +70,7 @@ def cases() -> Iterator[Case]:
         name = f"{plural(tables, 'table')}, {plural(threads, 'thread')}"
         if threads <= tables:
             yield Case(name, RULES, functools.partial(play_rules, tables, threads))
-            for dtype in ("float32", "uint8"):
+            for dtype in DTYPES:
                 start = functools.partial(play_batch, tables, threads, dtype=dtype)
                 yield Case(f"{ENCODING} in {dtype}, {name}", OBSERVED, start)
     for encoding in ENCODINGS:
@@ -325,20 +326,26 @@ def measure(play: Play, seconds: float) -> float:
     return plays / taken
 
 
-def bytes_per_table(encoding: str | None) -> int:
+def bytes_per_table(dtype: str | None) -> int:
     """Return the memory that a batch has for each table, perhaps with observations and masks."""
-    rules, few, many = Rules(), 1024, 2048
-    if encoding is None:
-        sizes = [memory_of(vars(Tables(rules, n))) for n in (few, many)]
+    few, many = 1024, 2048
+    if dtype is None:
+        sizes = [memory_of(Tables(Rules(), n)) for n in (few, many)]
     else:
-        batches = [DealBatch(n, rules, encoding) for n in (few, many)]
-        sizes = [memory_of({**vars(b), **vars(b._tables)}) for b in batches]
+        batches = [DealBatch(n, observation=ENCODING, dtype=dtype) for n in (few, many)]
+        sizes = [memory_of(b, b._tables, b._to_play) for b in batches]
     return (sizes[1] - sizes[0]) // (many - few)
 
 
-def memory_of(things: dict[str, Any]) -> int:
-    """Return the bytes of all arrays among an object's attributes."""
-    return sum(thing.nbytes for thing in things.values() if isinstance(thing, np.ndarray))
+def memory_of(*owners: Any) -> int:
+    """Return the bytes of all arrays among objects' attributes, each counted once."""
+    arrays = {
+        id(value): value.nbytes
+        for owner in owners
+        for value in vars(owner).values()
+        if isinstance(value, np.ndarray)
+    }
+    return sum(arrays.values())
 
 
 # Telling.
@@ -360,7 +367,7 @@ def run(seconds: float, rounds: int) -> dict[str, Any]:
     memory = {
         "record": GAME.itemsize,
         "table": bytes_per_table(None),
-        f"table_with_{ENCODING}": bytes_per_table(ENCODING),
+        **{f"table_with_{ENCODING}_in_{dtype}": bytes_per_table(dtype) for dtype in DTYPES},
     }
     return {
         "machine": machine(),
@@ -386,11 +393,12 @@ def report(benchmark: dict[str, Any]) -> str:
                 speed = result["plays_per_second"]
                 lines.append(f"| {result['name']} | {speed:,.0f} | {speed / first:,.2f} |")
     size = benchmark["bytes"]
-    observed = size[f"table_with_{ENCODING}"]
+    observed, counted = (size[f"table_with_{ENCODING}_in_{dtype}"] for dtype in DTYPES)
     lines += [
         "",
         f"Memory: {size['table']:,} bytes a table, {observed:,} with observations of {ENCODING} "
-        f"and masks; a million tables take {observed / 1e3:,.2f} GB.",
+        f"and masks, {counted:,} with those in uint8; a million tables take "
+        f"{observed / 1e3:,.2f} GB, or {counted / 1e3:,.2f}.",
         ", ".join(f"{name} {value}" for name, value in benchmark["machine"].items()),
         ", ".join(f"{name} {value}" for name, value in benchmark["versions"].items()),
         f"Medians of {plural(len(results[0]['rounds']), 'round')} of "

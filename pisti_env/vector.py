@@ -79,7 +79,7 @@ class DealBatch:
         self.final_scores = np.zeros((num_envs, self.rules.sides), np.int64)
         self.illegal_actions = 0
         self._tables = Tables(self.rules, num_envs, rewards=rewards)
-        self._shares = np.array_split(np.arange(num_envs), min(threads, num_envs))
+        self._shares = np.array_split(self._tables.all_rows, min(threads, num_envs))
         self._pool = self._make_pool()
         self.reset(secrets.randbits(64) if seed is None else seed)
 
