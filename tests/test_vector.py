@@ -125,7 +125,7 @@ def test_a_batch_in_uint8_can_be_copied():
         same.step(actions)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "uint", int, None, "no dtype", object()], ids=repr)
+@pytest.mark.parametrize("dtype", ["float16", "uint", int, None, "no dtype", [1]], ids=repr)
 def test_a_dtype_that_there_is_not_is_refused(dtype):
     with pytest.raises(ValueError, match=r"dtype is .*; expected one of float32, uint8"):
         DealBatch(1, dtype=dtype)
