@@ -368,6 +368,9 @@ class Encoder:
                 rows.append(LayoutRow(name, slice(start, start + size), piece.meaning, scale.text))
                 divisors += [scale.unit(rules)] * size
         self.size = len(divisors)
+        after = self.size - self.layouts["packet_plays"][0] - rules.packet_size
+        if num_actions == NUM_KINDS and "packet_plays" in pieces and after < 8 - rules.hand_size:
+            raise ValueError(f"{after} numbers follow packet_plays, too few; see `write_packet`")
         self.scales = (1 / np.array(divisors)).astype(np.float32)
         self.layout = Layout(rows)
         self.layouts["numbers"] = self.size

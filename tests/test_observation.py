@@ -18,7 +18,7 @@ from referee import random_rules
 
 from pisti_env import Rules, game, pisti_v0
 from pisti_env.observation import LAYOUTS as RECORDS
-from pisti_env.observation import MAX_NUMBERS, describe
+from pisti_env.observation import MAX_NUMBERS, describe, encoder, state_encoder
 from pisti_env.vector import DealBatch
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -315,6 +315,30 @@ def test_the_state_tells_everything():
         assert stock == places.cards[places.dealt :]
         assert pieces["points"] == [side["points"] for side in env.score()]
         assert pieces["to_play"].index(1) == env.view(None).to_play
+
+
+@pytest.mark.parametrize("encoding", LAYOUTS)
+def test_all_of_a_row_is_written(encoding):
+    """Rows are written over others, and those of kinds are not cleared before."""
+    rng = seeded("stale", encoding)
+    for env, _ in random_moments(rng, 4 if INTERPRETED else 40, 2):
+        rules, games = env.rules, env._tables.games
+        encoders = [state_encoder(rules)]
+        if encoding != "state":
+            encoders = [encoder(encoding, rules, dtype) for dtype in ("float32", "uint8")]
+        for encoding_there in encoders:
+            size, actions = encoding_there.size, encoding_there.num_actions
+            for seat in range(rules.players):
+                results = []
+                for stale in (0, 7):
+                    # As the middle one of three rows, of which the others stay as they are.
+                    numbers = np.full((3, size), stale, encoding_there.dtype)
+                    masks = np.full((3, actions), stale, np.int8)
+                    row, seats = np.zeros(1, np.int64), np.array([seat])
+                    encoding_there.encode(games, row, seats, numbers[1:2], masks[1:2])
+                    assert (numbers[[0, 2]] == stale).all() and (masks[[0, 2]] == stale).all()
+                    results.append((numbers[1].tolist(), masks[1].tolist()))
+                assert results[0] == results[1]
 
 
 @pytest.mark.parametrize("record", [game.GAME, game.TABLE_RULES, RECORDS["float32"]])
