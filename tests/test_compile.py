@@ -226,6 +226,7 @@ def test_importing_is_harmless():
     from pisti_env import game, observation, shuffle, tables
     compiled = [f for module in (game, observation, shuffle, tables)
                 for f in vars(module).values() if isinstance(f, CPUDispatcher)]
+    compiled += observation.PLAY_AND_OBSERVE.values()
     assert not any(f.signatures for f in compiled)
     print(len(compiled))
     env = pisti_v0.env()
@@ -234,7 +235,7 @@ def test_importing_is_harmless():
     assert threading.active_count() == threads
     """
     out, err = run(code, {"NUMBA_DISABLE_JIT": None})
-    assert int(out) > 20
+    assert int(out) > 8
     assert "Warning" not in err
 
 
