@@ -67,8 +67,8 @@ def _sources() -> str:
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Compile into every compiled function that calls this one; in Python it stays plain Python.
-    Not cached by itself: what comes from the cache could only be called."""
+    """Compile into every compiled function that calls this one; in Python it stays what it is. Not
+    cached by itself: what comes from the cache could only be called."""
     return register_jitable(forceinline=True, **_OPTIONS)(function)
 
 

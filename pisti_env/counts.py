@@ -64,6 +64,8 @@ def _number(typing, count, scale, row):
 def _write_eight(typing, kinds, scale, row, start):
     """`write_eight` in LLVM's words: of the loop above it makes ten times what is needed. Does not
     look whether it writes within the row."""
+    if row.dtype != scale or row.layout != "C":
+        return None
 
     def write(context, builder, signature, arguments):
         kinds, scale, row, start = arguments
@@ -89,5 +91,6 @@ def _vector(element: ir.Type, numbers: Sequence[int]) -> ir.Constant:
     return ir.Constant(ir.VectorType(element, len(numbers)), numbers)
 
 
+# Compiled functions alone can call these.
 if not (config.DISABLE_JIT or config.BOUNDSCHECK):  # type: ignore[attr-defined]
     number, write_eight = _number, _write_eight

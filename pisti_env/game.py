@@ -553,9 +553,9 @@ def draw_and_deal(
     """Deal at the tables `rows` as `deal_rows` does. But if there is a `pack` (deck_size,), shuffle
     it into `decks`, again until a starter can be turned up.
 
-    What is drawn is a function of the table's `seeds` (n,), `numbers` (n,) and `deals` (n,), of
-    which there is one more then. With a `new_dealer` the dealer is drawn; with a `new_match` the
-    match points are 0.
+    What is drawn is a function of the table's `seeds` (n,), `numbers` (n,) and `deals` (n,). With a
+    `new_dealer` the dealer is drawn; with a `new_match` the match points are 0. In the end `deals`
+    counts this deal too.
     """
     rules = table[0]
     for i in rows:

@@ -10,6 +10,7 @@ and bottom_card. So the cards it has not seen are the deck less those.
 """
 
 import functools
+import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -394,8 +395,8 @@ class Encoder:
         observations: np.ndarray,
         action_masks: np.ndarray | None = None,
     ) -> None:
-        """Fill `observations` (k, size) with what `seats` (k,) know at `games[rows]`, and
-        `action_masks` as `mask` does."""
+        """Fill `observations` (k, size), contiguous and of this dtype, with what `seats` (k,) know
+        at `games[rows]`, and `action_masks` as `mask` does."""
         masks = NO_MASKS if action_masks is None else action_masks
         self._observe(games, rows, seats, observations, masks)
 
@@ -520,8 +521,16 @@ def play_and_observe(
                 seats[i], legal[i] = me, bits
 
 
-# For each dtype one of its own, since `quick` has no look at types.
-PLAY_AND_OBSERVE = {dtype: compiled(play_and_observe) for dtype in MOST}
+def _for_dtype(dtype: str) -> Any:
+    """Return `play_and_observe` as a compiled function of its own: `quick` has no look at types,
+    and files of compiled code are shared by functions of one name."""
+    name = f"{play_and_observe.__name__}_{dtype}"
+    copy = types.FunctionType(play_and_observe.__code__, globals(), name)
+    copy.__qualname__ = name
+    return compiled(copy)
+
+
+PLAY_AND_OBSERVE = {dtype: _for_dtype(dtype) for dtype in MOST}
 
 
 @compiled
@@ -540,7 +549,8 @@ def find_illegal(actions, legal, layouts):
 def write_row(game, rules, layout, me, row):
     """Set an observation, `row` (d,), to what the seat `me` knows.
 
-    Cards by face are counted one by one, from zero. Counts of kinds are written as they are.
+    Cards by face are counted one by one, from zero. A row with 15 actions is not cleared before:
+    there every piece has all of its numbers written, in the order of these calls.
     """
     if layout.faces:
         clear(row, 0, layout.numbers)
@@ -683,7 +693,7 @@ def write_seen(game, rules, layout, me, row):
     else:
         kinds = 0
         for place in range(FACE_DOWN):
-            kinds += ONE_OF_CARD[at(game.deck[place])] * knows
+            kinds += ONE_OF_CARD[game.deck[place]] * knows  # NO_CARD, where nobody knows it yet
         write_kinds(kinds, layout.known_starters, layout, row)
         row[at(layout.shown)] = 0
         if rules.bottom_card_shown:
@@ -749,8 +759,8 @@ def write_packet(game, rules, layout, me, row):
             seat = next_seat(seat, rules)
             turn += seat == leader
     else:
-        # Eight numbers are more than a hand: the rest are zeros where other things are written
-        # later, the next seat's plays, then sizes.
+        # Eight numbers are more than a hand. The rest are zeros, over what is written later: the
+        # next seat's plays, and after the last seat's what comes behind them in the row.
         seat, place = me, layout.packet_plays
         for _ in range(rules.players):
             before = MAX_HAND - rules.hand_size + game.hand_sizes[at(seat)]

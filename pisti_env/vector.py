@@ -48,9 +48,9 @@ class DealBatch:
     `rules` (and single fields of them), `observation` and `rewards` are as in `pisti_v0`. `seed`
     decides the decks; without one they are unpredictable. `threads` share the tables; a table plays
     the same deals whatever `num_envs` and `threads`. With `dtype="uint8"` observations take a
-    quarter of the memory, and less time: they are the counts before they are scaled, points above
-    255 written as 255, and `observations * scales`, with `scales` (d,) float32, is what they would
-    be without it. The first episodes begin at once. Raises `ValueError` for a wrong argument.
+    quarter of the memory, and less time: they are the counts before they are scaled, and times
+    `scales` (d,) float32 they are what they would be without it, but that points above 255 are 255.
+    The first episodes begin at once. Raises `ValueError` for a wrong argument.
     """
 
     def __init__(

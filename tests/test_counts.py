@@ -1,7 +1,9 @@
 """Counts of kinds in one number, and what of an observation is written by LLVM's own words."""
 
+import numba
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
 from pisti_env.cards import KIND_OF_CARD, NO_CARD, NUM_CARDS, NUM_KINDS
 from pisti_env.compile import compiled
@@ -32,6 +34,15 @@ def test_present_is_one_wherever_there_are_any():
         counts = rng.integers(9, size=NUM_KINDS) * rng.integers(2, size=NUM_KINDS)
         shown = present(sum(int(count) << 4 * kind for kind, count in enumerate(counts)))
         assert [count_of(kind, shown) for kind in range(NUM_KINDS)] == (counts > 0).tolist()
+
+
+@pytest.mark.skipif(
+    bool(numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK), reason="written one by one"
+)
+def test_eight_are_not_written_into_what_is_not_meant():
+    for row in (np.zeros(9), np.zeros((9, 2), np.float32)[:, 0]):
+        with pytest.raises(TypingError):
+            write_row(np.int64(1), np.ones(1, np.float32), row, 0)
 
 
 SCALES = [np.float32(1 / 3), np.float32(1), np.uint8(1), np.int8(1)]

@@ -17,8 +17,15 @@ from places import (
 from referee import random_rules
 
 from pisti_env import Rules, game, pisti_v0
+from pisti_env.cards import NO_CARD
 from pisti_env.observation import LAYOUTS as RECORDS
-from pisti_env.observation import MAX_NUMBERS, describe, encoder, state_encoder
+from pisti_env.observation import (
+    MAX_NUMBERS,
+    PLAY_AND_OBSERVE,
+    describe,
+    encoder,
+    state_encoder,
+)
 from pisti_env.vector import DealBatch
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -315,6 +322,22 @@ def test_the_state_tells_everything():
         assert stock == places.cards[places.dealt :]
         assert pieces["points"] == [side["points"] for side in env.score()]
         assert pieces["to_play"].index(1) == env.view(None).to_play
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_starters_that_lie_face_down_may_be_unknown(encoding):
+    """Those of OpenSpiel's game are drawn when somebody sees them."""
+    env = pisti_v0.raw_env(observation=encoding)
+    env.reset(seed=0)
+    before = env.observe("player_0")["observation"]
+    env._tables.games["deck"][0, :3] = NO_CARD
+    assert (env.observe("player_0")["observation"] == before).all()
+
+
+def test_what_is_compiled_for_a_dtype_has_files_of_its_own():
+    """They are named after the function, and two processes may write them at once."""
+    names = {function.__qualname__ for function in PLAY_AND_OBSERVE.values()}
+    assert names == {"play_and_observe_float32", "play_and_observe_uint8"}
 
 
 @pytest.mark.parametrize("encoding", LAYOUTS)

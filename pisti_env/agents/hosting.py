@@ -59,8 +59,9 @@ def refuse(agent: Agent, action: int) -> NoReturn:
 
 
 def observe(batch: DealBatch, encoding: str, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return observations and masks of the seats to play at the tables `rows` in an encoding."""
-    if encoding == batch.observation:
+    """Return observations, float32, and masks of the seats to play at the tables `rows` in an
+    encoding."""
+    if encoding == batch.observation and batch.observations.dtype == np.float32:
         return batch.observations[rows], batch.action_masks[rows]
     return batch.observe_as(encoding, rows), batch.action_masks_as(encoding, rows)
 
