@@ -25,7 +25,7 @@ from tqdm import tqdm
 from pisti_env import __version__, pisti_v0, single
 from pisti_env.compile import at, compiled
 from pisti_env.game import GAME, play, table_rules
-from pisti_env.observation import ENCODINGS
+from pisti_env.observation import ENCODINGS, MOST
 from pisti_env.rules import Rules
 from pisti_env.shuffle import GAMMA, draw_numbers, mix
 from pisti_env.tables import Tables
@@ -35,7 +35,7 @@ SEED = 0
 NUM_TABLES = (1, 64, 4096, 65_536)
 THREADS = (1, 2)
 ENCODING = "kinds"
-DTYPES = ("float32", "uint8")
+DTYPES = tuple(MOST)
 ENCODING_TABLES = 4096
 LEARNER_TABLES = 1024
 PLAYS_AT_ONCE = 4096  # of a batch, before the clock is looked at

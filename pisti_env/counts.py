@@ -94,3 +94,11 @@ def _vector(element: ir.Type, numbers: Sequence[int]) -> ir.Constant:
 # Compiled functions alone can call these.
 if not (config.DISABLE_JIT or config.BOUNDSCHECK):  # type: ignore[attr-defined]
     number, write_eight = _number, _write_eight
+
+
+@inlined
+def write_fifteen(kinds, scale, row, start):
+    """Set `row[start : start + 15]` to the `number` of every kind: the first eight, the last."""
+    second = NUM_KINDS - 8
+    write_eight(kinds, scale, row, start)
+    write_eight(kinds >> (KIND_BITS * second), scale, row, start + second)

@@ -28,7 +28,15 @@ from pisti_env.cards import (
     NUM_RANKS,
 )
 from pisti_env.compile import at, compiled, inlined, quick
-from pisti_env.counts import KIND_BITS, ONE_OF_CARD, count_of, number, present, write_eight
+from pisti_env.counts import (
+    KIND_BITS,
+    ONE_OF_CARD,
+    count_of,
+    number,
+    present,
+    write_eight,
+    write_fifteen,
+)
 from pisti_env.game import (
     FACE_DOWN,
     MAX_HAND,
@@ -583,10 +591,8 @@ def write(count, place, layout, row):
 
 @inlined
 def write_kinds(kinds, start, layout, row):
-    """Write how many there are of each of the 15 kinds: the first eight, and the last eight."""
-    scale, second = layout.scales[at(start)], NUM_KINDS - 8
-    write_eight(kinds, scale, row, start)
-    write_eight(kinds >> (KIND_BITS * second), scale, row, start + second)
+    """Write how many there are of each kind."""
+    write_fifteen(kinds, layout.scales[at(start)], row, start)
 
 
 @inlined
@@ -632,9 +638,7 @@ def write_mask(game, layout, mask):
         return legal
     if seat != NOBODY:
         legal = present(hand_kinds(game, seat))
-    second = NUM_KINDS - 8
-    write_eight(legal, np.int8(1), mask, 0)
-    write_eight(legal >> (KIND_BITS * second), np.int8(1), mask, second)
+    write_fifteen(legal, np.int8(1), mask, 0)
     return legal
 
 
