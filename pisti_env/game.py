@@ -588,7 +588,7 @@ def choose_cards(games, rows, actions, action_of, cards):
         held = find_in_hand(game, actions[i], action_of)
         if held == NOT_HELD:
             return i
-        cards[rows[i]] = game.hands[game.to_play, held]
+        cards[rows[i]] = game.hands[at(game.to_play), at(held)]
     return -1
 
 

@@ -71,7 +71,7 @@ def test_many_tables_at_once_are_far_quicker_than_one():
     starts = [lambda: bench.play_aec(pisti_v0.raw_env()), lambda: bench.play_batch(4096, 1)]
     one, many = bench.measure_all(starts, seconds=0.2, rounds=5)
     # About 65, on a busy machine too: by turns, since other tests run beside it.
-    assert max(b / a for a, b in zip(one, many, strict=True)) > 30
+    assert max(b / a for a, b in zip(one, many, strict=True)) > 40
 
 
 def test_a_table_is_small():
