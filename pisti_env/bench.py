@@ -171,7 +171,7 @@ def play_random(games: np.ndarray, table: np.ndarray, samplers: np.ndarray, step
             samplers[i] = samplers[i] * _MULTIPLIER + _INCREMENT
             size = np.uint64(game.hand_sizes[at(game.to_play)])
             slot = (samplers[i] >> _S32) * size >> _S32
-            play(game, rules, slot)
+            play(game, rules, game.hands[at(game.to_play), slot])
 
 
 @compiled

@@ -32,7 +32,6 @@ MAX_JACKS = 8
 MAX_PLAYS = MAX_DECK - NUM_STARTERS
 
 NOBODY = -1
-NOT_HELD = -1
 FACE_DOWN = NUM_STARTERS - 1
 STARTER = NUM_STARTERS - 1  # the turned-up starter's place in the deck, above the face-down ones
 STARTER_JACK_TO = ("pile", "stock_bottom", "stock_middle")
@@ -295,10 +294,10 @@ def deal_packet(game, rules):
 
 
 @inlined
-def play(game, rules, held):
-    """Play the card at this place of the hand to play; then the next seat, packet or score."""
+def play(game, rules, card):
+    """Play a card of the hand of the seat whose turn it is; then the next seat, packet or score."""
     seat = game.to_play
-    card = take_from_hand(game, seat, held)
+    take_from_hand(game, seat, card)
     top, size = game.top, pile_size(game)
     lay_on_pile(game, rules, card)
     if captures(card, top):
@@ -326,10 +325,13 @@ def side_of(seat, rules):
 
 
 @inlined
-def take_from_hand(game, seat, held):
-    """Take the card at a place out of the hand; if everyone knew such a card there, it is that."""
+def take_from_hand(game, seat, card):
+    """Take one such card out of the hand; if everyone knew one there, it is that one."""
     last = game.hand_sizes[at(seat)] - 1
-    card = game.hands[at(seat), at(held)]
+    held = last
+    for earlier in range(MAX_HAND - 1, -1, -1):
+        if game.hands[at(seat), earlier] == card:
+            held = earlier
     game.hands[at(seat), at(held)] = game.hands[at(seat), at(last)]
     game.hand_sizes[at(seat)] = last
     for k in range(game.num_exposed):
@@ -340,7 +342,6 @@ def take_from_hand(game, seat, held):
             game.exposed_holders[k] = game.exposed_holders[last]
             game.num_exposed = last
             break
-    return card
 
 
 @inlined
@@ -584,31 +585,29 @@ def choose_cards(games, rows, actions, action_of, cards):
     index in `rows` of the first table whose action is no card of the hand, -1 if there is none.
     """
     for i in range(len(rows)):
-        game = games[rows[i]]
-        held = find_in_hand(game, actions[i], action_of)
-        if held == NOT_HELD:
+        card = lowest_card(games[rows[i]], actions[i], action_of)
+        if card == NO_CARD:
             return i
-        cards[rows[i]] = game.hands[at(game.to_play), at(held)]
+        cards[rows[i]] = card
     return -1
 
 
 @inlined
-def find_in_hand(game, action, action_of):
-    """Return the place in the hand to play of the lowest card that has this action, the first of
-    equal ones; NOT_HELD if none has."""
+def lowest_card(game, action, action_of):
+    """Return the lowest card of the hand to play that has this action, NO_CARD if none has."""
     if game.to_play == NOBODY:
-        return NOT_HELD
-    place, lowest, size = NOT_HELD, NUM_CARDS, game.hand_sizes[at(game.to_play)]
+        return NO_CARD
+    lowest, size = NUM_CARDS, game.hand_sizes[at(game.to_play)]
     for held in range(MAX_HAND):
         card = game.hands[at(game.to_play), held]
-        if held < size and card < lowest and action_of[at(card)] == action:
-            place, lowest = held, card
-    return place
+        if held < size and action_of[at(card)] == action:
+            lowest = min(lowest, card)
+    return lowest if lowest < NUM_CARDS else NO_CARD
 
 
 @inlined
-def play_table(game, rules, held, i, gains, margins, scored, over, shares):
-    """Play as `play` does, at a table. At the place `i`
+def play_table(game, rules, card, i, gains, margins, scored, over, shares):
+    """Play a card at a table. At the place `i`
 
     - `gains` (n, sides) int64 receives what each side's public points gain: at once what everyone
       sees, and the rest when the play ends the deal and scores it;
@@ -618,7 +617,7 @@ def play_table(game, rules, held, i, gains, margins, scored, over, shares):
     """
     for side in range(rules.sides):
         gains[i, side] = -game.public_points[side]
-    play(game, rules, held)
+    play(game, rules, card)
     total = 0
     for side in range(rules.sides):
         gains[i, side] += game.public_points[side]

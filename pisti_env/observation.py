@@ -43,8 +43,8 @@ from pisti_env.game import (
     NOBODY,
     PILE,
     STARTER,
-    find_in_hand,
     is_jack,
+    lowest_card,
     next_seat,
     pile_size,
     play_table,
@@ -514,8 +514,8 @@ def play_and_observe(
         i = at(rows[k])
         game = games[i]
         if len(actions) > 0:
-            held = find_in_hand(game, actions[i], layout.action_of)
-            play_table(game, rules, held, i, gains, margins, scored, over, shares)
+            card = lowest_card(game, actions[i], layout.action_of)
+            play_table(game, rules, card, i, gains, margins, scored, over, shares)
             if scored[i]:
                 continue
         place, me = i, np.int64(game.to_play)
