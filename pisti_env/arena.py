@@ -31,6 +31,7 @@ from pisti_env import game
 from pisti_env.agents import Agent, load
 from pisti_env.agents.checkpoint import check_fit
 from pisti_env.agents.hosting import ask_each
+from pisti_env.quote import quote
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 from pisti_env.shuffle import check_seed, derive_seed, draw_numbers
 from pisti_env.tables import Tables, is_int, warm_up
@@ -167,7 +168,7 @@ def evaluate(
     rules = resolve_rules(rules)
     check_seed(seed)
     if not is_int(deals) or not 1 <= deals <= MAX_DECKS:
-        raise ValueError(f"deals is {deals!r}; expected an int from 1 to {MAX_DECKS}")
+        raise ValueError(f"deals is {quote(deals)}; expected an int from 1 to {MAX_DECKS}")
     if len(agents) < 2:
         raise ValueError(f"agents are {len(agents)}; expected two or more to compare")
     names = tuple(_name(agent) for agent in agents) if names is None else tuple(names)

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from pisti_env.quote import quote
+
 RANKS = "A23456789TJQK"
 SUITS = "CDHS"
 NUM_RANKS = 13
@@ -40,7 +42,7 @@ _CARD_OF_NAME = {name: card for card, name in enumerate(CARD_NAMES)}
 def card_name(card: int) -> str:
     """Return the text of a card, ``"TD"`` for 22."""
     if not 0 <= card < NUM_CARDS:
-        raise ValueError(f"card is {card!r}; expected an int from 0 to {NUM_CARDS - 1}")
+        raise ValueError(f"card is {quote(card)}; expected an int from 0 to {NUM_CARDS - 1}")
     return CARD_NAMES[card]
 
 
@@ -58,8 +60,8 @@ def parse_card(card: int | str) -> int:
         if 0 <= card < NUM_CARDS:
             return int(card)
     raise ValueError(
-        f"card is {card!r}; expected an int from 0 to {NUM_CARDS - 1} or a rank of {RANKS} and a "
-        f'suit of {SUITS}, such as "TD"'
+        f"card is {quote(card)}; expected an int from 0 to {NUM_CARDS - 1} or a rank of {RANKS} "
+        f'and a suit of {SUITS}, such as "TD"'
     )
 
 

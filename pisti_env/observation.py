@@ -50,6 +50,7 @@ from pisti_env.game import (
     play_table,
     side_of,
 )
+from pisti_env.quote import quote
 from pisti_env.rules import NUM_STARTERS, Rules, RulesLike, resolve_rules
 
 
@@ -440,7 +441,9 @@ class Encoder:
 def check_encoding(observation: str) -> str:
     """Return the name of an encoding; raise `ValueError` if there is none of that name."""
     if not isinstance(observation, str) or observation not in ENCODINGS:
-        raise ValueError(f"observation is {observation!r}; expected one of {', '.join(ENCODINGS)}")
+        raise ValueError(
+            f"observation is {quote(observation)}; expected one of {', '.join(ENCODINGS)}"
+        )
     return observation
 
 
@@ -451,7 +454,7 @@ def check_dtype(dtype: Any) -> str:
     except TypeError:
         name = ""
     if name not in MOST:
-        raise ValueError(f"dtype is {dtype!r}; expected one of {', '.join(MOST)}")
+        raise ValueError(f"dtype is {quote(dtype)}; expected one of {', '.join(MOST)}")
     return name
 
 

@@ -39,6 +39,7 @@ from pisti_env.agents import Agent
 from pisti_env.cards import JACK, KIND_NAMES, KIND_OF_CARD, NO_CARD, NUM_CARDS, NUM_KINDS
 from pisti_env.game import FACE_DOWN, NOBODY, STARTER
 from pisti_env.observation import Encoder, encoder
+from pisti_env.quote import quote
 from pisti_env.rules import NUM_STARTERS, Rules, parse_rules, rules_text
 from pisti_env.tables import Tables, pay_at_the_end, warm_up
 
@@ -104,7 +105,7 @@ class PistiGame(pyspiel.Game):
     ) -> "PistiObserver":
         """Return an observer of information states (perfect recall) or of observations."""
         if params:
-            raise ValueError(f"params is {params!r}; expected none")
+            raise ValueError(f"params is {quote(params)}; expected none")
         return PistiObserver(self.rules, iig_obs_type)
 
 

@@ -132,6 +132,7 @@ from pisti_env.cards import card_names
 from pisti_env.game import MAX_PLAYERS
 from pisti_env.observation import Encoder, describe, encoder, state_encoder
 from pisti_env.position import write_position
+from pisti_env.quote import quote
 from pisti_env.rules import RulesLike, resolve_rules
 from pisti_env.tables import (
     Tables,
@@ -189,9 +190,11 @@ class raw_env(AECEnv):
         super().__init__()
         self.rules = resolve_rules(rules, **fields)
         if mask_in not in ("observation", "info"):
-            raise ValueError(f"mask_in is {mask_in!r}; expected 'observation' or 'info'")
+            raise ValueError(f"mask_in is {quote(mask_in)}; expected 'observation' or 'info'")
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ValueError(f"render_mode is {render_mode!r}; expected None, 'human' or 'ansi'")
+            raise ValueError(
+                f"render_mode is {quote(render_mode)}; expected None, 'human' or 'ansi'"
+            )
         self._encoder = encoder(observation, self.rules)
         warm_up()
         self.mask_in = mask_in
@@ -235,7 +238,7 @@ class raw_env(AECEnv):
         unknown option.
         """
         if options is not None and not isinstance(options, dict):
-            raise ValueError(f"options is {options!r}; expected a dict or None")
+            raise ValueError(f"options is {quote(options)}; expected a dict or None")
         deck, dealer, scores = self._read_options(options or {})
         if seed is not None:
             self._tables.reseed(seed)
@@ -257,7 +260,7 @@ class raw_env(AECEnv):
         for name in options:
             if name not in (*_RESET_OPTIONS, _PETTINGZOO_OPTION):
                 raise ValueError(
-                    f"reset option is {name!r}; expected one of {', '.join(_RESET_OPTIONS)}"
+                    f"reset option is {quote(name)}; expected one of {', '.join(_RESET_OPTIONS)}"
                 )
         deck, dealer, scores = (options.get(name) for name in _RESET_OPTIONS)
         return (
@@ -303,7 +306,7 @@ class raw_env(AECEnv):
         known = is_int(action) and 0 <= action < len(names)
         hand = hand_of(self._tables.games, self._seats[agent])
         raise ValueError(
-            f"action of {agent} is {action!r}{f' ({names[action]})' if known else ''}, which is "
+            f"action of {agent} is {quote(action)}{f' ({names[action]})' if known else ''}, which is "
             f"not in its hand {card_names(hand)}; play one of those"
         )
 
@@ -391,7 +394,7 @@ class raw_env(AECEnv):
         """Return what a seat knows, or with None what everyone does."""
         if seat is not None and not (is_int(seat) and 0 <= seat < self.rules.players):
             raise ValueError(
-                f"seat is {seat!r}; expected None or an int from 0 to {self.rules.players - 1}"
+                f"seat is {quote(seat)}; expected None or an int from 0 to {self.rules.players - 1}"
             )
         self._check_started()
         last_deal = self.deals[-1] if self.deals else None

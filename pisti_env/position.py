@@ -30,6 +30,7 @@ import numpy as np
 
 from pisti_env import game
 from pisti_env.cards import CARD_NAMES, NO_CARD, parse_card
+from pisti_env.quote import quote
 from pisti_env.rules import NUM_STARTERS, Rules, parse_rules, rules_text
 from pisti_env.tables import Tables
 from pisti_env.view import View, make_view
@@ -99,7 +100,7 @@ def read_position(line: str) -> Position:
     Raises `ValueError` naming the field, the character and what was expected.
     """
     if not isinstance(line, str):
-        raise ValueError(f"position is {line!r}; expected a line of text")
+        raise ValueError(f"position is {quote(line)}; expected a line of text")
     texts = line.removesuffix("\n").split(" ")
     if len(texts) != len(FIELDS):
         raise ValueError(
@@ -119,7 +120,7 @@ def read_position(line: str) -> Position:
         )
     if write_position(*position) != expected:
         raise ValueError(
-            f"position {body!r} is not as it is written: {write_position(*position)!r}"
+            f"position {quote(body)} is not as it is written: {write_position(*position)!r}"
         )
     return position
 
@@ -135,7 +136,8 @@ class Field(NamedTuple):
         """Return what to raise when the field is not what was expected."""
         place = sum(len(text) + 1 for text in self.line.split(" ")[: FIELDS.index(self.name)]) + 1
         return ValueError(
-            f"position field {self.name} at character {place} is {self.text!r}; expected {expected}"
+            f"position field {self.name} at character {place} is {quote(self.text)}; "
+            f"expected {expected}"
         )
 
     def whole_number(self, text: str, low: int, high: int) -> int:

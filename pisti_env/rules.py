@@ -17,6 +17,7 @@ from pisti_env.cards import (
     TWO_OF_CLUBS,
     pack_cards,
 )
+from pisti_env.quote import quote
 
 NUM_STARTERS = 4
 
@@ -203,7 +204,7 @@ class Rules:
     def preset(cls, name: str, /, **fields: Any) -> "Rules":
         """Return a preset, with fields of it overridden."""
         if not isinstance(name, str) or name not in PRESETS:
-            raise ValueError(f"rules preset is {name!r}; expected one of {', '.join(PRESETS)}")
+            raise ValueError(f"rules preset is {quote(name)}; expected one of {', '.join(PRESETS)}")
         return cls.from_dict({**PRESETS[name], **fields})
 
     def to_dict(self) -> dict[str, Any]:
@@ -218,11 +219,13 @@ class Rules:
     def from_dict(cls, fields: Mapping[str, Any]) -> "Rules":
         """Return the rules of a dict of fields; what it lacks is as in the standard game."""
         if not isinstance(fields, Mapping):
-            raise ValueError(f"rules is {fields!r}; expected a dict of fields")
+            raise ValueError(f"rules is {quote(fields)}; expected a dict of fields")
         names = [field.name for field in dataclasses.fields(cls)]
         unknown = sorted(str(name) for name in fields if name not in names)
         if unknown:
-            raise ValueError(f"rules field is {unknown[0]!r}; expected one of {', '.join(names)}")
+            raise ValueError(
+                f"rules field is {quote(unknown[0])}; expected one of {', '.join(names)}"
+            )
         return cls(**fields)
 
     @property
@@ -234,7 +237,7 @@ class Rules:
     # Checks, each raising with the field, the value and what is allowed.
 
     def _refuse(self, name: str, allowed: str) -> None:
-        raise ValueError(f"{name} is {getattr(self, name)!r}; allowed: {allowed}")
+        raise ValueError(f"{name} is {quote(getattr(self, name))}; allowed: {allowed}")
 
     def _check_range(self, name: str, low: int, high: int) -> None:
         value = getattr(self, name)
@@ -293,7 +296,9 @@ def resolve_rules(rules: RulesLike = "standard", **fields: Any) -> Rules:
         return Rules.from_dict({**rules.to_dict(), **fields})
     if isinstance(rules, Mapping):
         return Rules.from_dict({**rules, **fields})
-    raise ValueError(f"rules is {rules!r}; expected a Rules, a preset's name or a dict of fields")
+    raise ValueError(
+        f"rules is {quote(rules)}; expected a Rules, a preset's name or a dict of fields"
+    )
 
 
 def parse_rules(text: str) -> Rules:
@@ -307,7 +312,7 @@ def parse_rules(text: str) -> Rules:
             name = part
         else:
             raise ValueError(
-                f"rules part is {part!r}; expected FIELD=VALUE after the preset's name"
+                f"rules part is {quote(part)}; expected FIELD=VALUE after the preset's name"
             )
     return Rules.preset(name, **fields)
 

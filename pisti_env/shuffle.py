@@ -11,6 +11,7 @@ import hashlib
 import numpy as np
 
 from pisti_env.compile import at, compiled, inlined
+from pisti_env.quote import quote
 
 MAX_SEED = 2**64 - 1
 
@@ -29,7 +30,7 @@ def check_seed(seed: int) -> int:
     """Return the seed as an int; raise `ValueError` unless it is an int from 0 to 2**64 - 1."""
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and 0 <= seed <= MAX_SEED:
         return int(seed)
-    raise ValueError(f"seed is {seed!r}; expected an int from 0 to 2**64 - 1")
+    raise ValueError(f"seed is {quote(seed)}; expected an int from 0 to 2**64 - 1")
 
 
 @inlined

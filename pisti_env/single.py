@@ -103,6 +103,7 @@ from pisti_env.cards import card_names
 from pisti_env.compile import announce_compilation, compiled
 from pisti_env.game import NOBODY
 from pisti_env.observation import encoder
+from pisti_env.quote import quote
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 from pisti_env.shuffle import check_seed, derive_seed, draw_numbers_at
 from pisti_env.tables import (
@@ -153,9 +154,9 @@ class LearnerTables:
         illegal: str,
     ):
         if mask_in not in ("observation", "info"):
-            raise ValueError(f"mask_in is {mask_in!r}; expected 'observation' or 'info'")
+            raise ValueError(f"mask_in is {quote(mask_in)}; expected 'observation' or 'info'")
         if illegal not in ("end", "raise"):
-            raise ValueError(f"illegal is {illegal!r}; expected 'end' or 'raise'")
+            raise ValueError(f"illegal is {quote(illegal)}; expected 'end' or 'raise'")
         self.rules = rules
         self.mask_in = mask_in
         self.illegal = illegal
@@ -185,7 +186,7 @@ class LearnerTables:
         """Note who may sit at the tables: all different agents, and pools with their numbers."""
         if partner is not None and not self.rules.pairs:
             raise ValueError(
-                f"partner is {partner!r}; expected None, since these rules have no partners"
+                f"partner is {quote(partner)}; expected None, since these rules have no partners"
             )
         pools = [make_pool("opponent", opponent, self.rules)]
         if partner is not None:
@@ -406,7 +407,7 @@ class PistiEnv(gymnasium.Env[Any, Any]):
         if self._over:
             raise gymnasium.error.ResetNeeded("the episode is over; call reset()")
         if not is_int(action):
-            raise ValueError(f"action is {action!r}; expected an int")
+            raise ValueError(f"action is {quote(action)}; expected an int")
         self._action[0] = min(max(int(action), -1), core.encoder.num_actions)  # to fit 64 bits
         if len(core.choose(self._action)):
             if core.illegal == "raise":
@@ -488,7 +489,7 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         **fields: Any,
     ):
         if not is_int(num_envs) or num_envs < 1:
-            raise ValueError(f"num_envs is {num_envs!r}; expected an int of 1 or more")
+            raise ValueError(f"num_envs is {quote(num_envs)}; expected an int of 1 or more")
         check_render_mode(render_mode, self.metadata)
         self.num_envs = int(num_envs)
         self.rules = resolve_rules(rules, **fields)
@@ -532,7 +533,7 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             return self._core.all_rows
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or not mask.any():
             raise ValueError(
-                f"reset_mask is {mask!r}; expected an array of bools, one or more True"
+                f"reset_mask is {quote(mask)}; expected an array of bools, one or more True"
             )
         if mask.shape != (self.num_envs,):
             raise ValueError(
@@ -551,7 +552,8 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             return [check_seed(first + table) for table in range(self.num_envs)]
         if not is_row(seed) or len(seed) != self.num_envs:
             raise ValueError(
-                f"seed is {seed!r}; expected an int, or a list of one per table, {self.num_envs}"
+                f"seed is {quote(seed)}; expected an int, or a list of one per table, "
+                f"{self.num_envs}"
             )
         return [None if one is None else check_seed(one) for one in seed]
 
@@ -661,7 +663,7 @@ def make_pool(name: str, given: Any, rules: Rules) -> Pool:
     if not isinstance(given, (list, tuple)):
         given = [given]
     if not given:
-        raise ValueError(f"{name} is {given!r}; expected at least one agent")
+        raise ValueError(f"{name} is {quote(given)}; expected at least one agent")
     return Pool([make_agent(name, one, rules) for one in given])
 
 
@@ -681,8 +683,8 @@ def check_agent(name: str, agent: Any, rules: Rules) -> None:
         hasattr(agent, needed) for needed in ("act", "observation", "rules")
     ):
         raise ValueError(
-            f"{name} is {agent!r}; expected an agent's name, a checkpoint's path, an agent (it has "
-            "act, observation and rules), a list of them or a Pool"
+            f"{name} is {quote(agent)}; expected an agent's name, a checkpoint's path, an agent "
+            "(it has act, observation and rules), a list of them or a Pool"
         )
     note = check_fit(type(agent).__name__, agent.rules, rules, agent.observation)
     if note is not None:
@@ -696,7 +698,9 @@ def check_seat(rules: Rules, seat: Any) -> int:
     """Return a learner's seat as an int; raise `ValueError` if it is none."""
     if is_int(seat) and 0 <= seat < rules.players:
         return int(seat)
-    raise ValueError(f"seat is {seat!r}; expected None or an int from 0 to {rules.players - 1}")
+    raise ValueError(
+        f"seat is {quote(seat)}; expected None or an int from 0 to {rules.players - 1}"
+    )
 
 
 def check_render_mode(render_mode: Any, metadata: dict[str, Any]) -> None:
@@ -704,7 +708,7 @@ def check_render_mode(render_mode: Any, metadata: dict[str, Any]) -> None:
     modes = metadata["render_modes"]
     if render_mode not in (None, *modes):
         raise ValueError(
-            f"render_mode is {render_mode!r}; expected None or {' or '.join(map(repr, modes))}"
+            f"render_mode is {quote(render_mode)}; expected None or {' or '.join(map(repr, modes))}"
         )
 
 
@@ -713,10 +717,10 @@ def read_options(rules: Rules, options: Any, known: tuple[str, ...]) -> dict[str
     if options is None:
         return {}
     if not isinstance(options, dict):
-        raise ValueError(f"options is {options!r}; expected a dict or None")
+        raise ValueError(f"options is {quote(options)}; expected a dict or None")
     for name in options:
         if name not in known:
-            raise ValueError(f"reset option is {name!r}; expected one of {', '.join(known)}")
+            raise ValueError(f"reset option is {quote(name)}; expected one of {', '.join(known)}")
     checks = (check_deck, check_dealer, check_scores, check_seat)
     return {
         name: check(rules, options[name])

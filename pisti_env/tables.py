@@ -22,6 +22,7 @@ from pisti_env.observation import (
     encoder,
     find_illegal,
 )
+from pisti_env.quote import quote
 from pisti_env.rules import MAX_POINTS, Rules
 
 REWARDS = ("difference", "terminal", "win")
@@ -101,7 +102,7 @@ class Tables:
         rewards: str = "difference",
     ):
         if rewards not in REWARDS:
-            raise ValueError(f"rewards is {rewards!r}; expected one of {', '.join(REWARDS)}")
+            raise ValueError(f"rewards is {quote(rewards)}; expected one of {', '.join(REWARDS)}")
         self.rules = rules
         self.all_rows = np.arange(num_tables)
         self.games = np.zeros(num_tables, game.GAME)
@@ -322,7 +323,7 @@ def pay_at_the_end(rows, over, amounts, rewards):
 def check_deck(rules: Rules, deck: Any) -> np.ndarray:
     """Return a deck of ints or text as (deck_size,) int8; raise `ValueError` if it is wrong."""
     if not is_row(deck):
-        raise ValueError(f"deck is {deck!r}; expected a list of cards in dealing order")
+        raise ValueError(f"deck is {quote(deck)}; expected a list of cards in dealing order")
     try:
         cards = [parse_card(card) for card in deck]
     except ValueError as error:
@@ -364,7 +365,7 @@ def check_decks(rules: Rules, decks: Any, num_decks: int) -> np.ndarray:
     try:
         decks = np.asarray(decks)
     except ValueError:
-        raise ValueError(f"decks is {decks!r}; expected rows of equal length") from None
+        raise ValueError(f"decks is {quote(decks)}; expected rows of equal length") from None
     if decks.shape != (num_decks, rules.deck_size) or decks.dtype.kind not in "iu":
         raise ValueError(
             f"decks has shape {decks.shape} and dtype {decks.dtype}; expected ints of shape "
@@ -388,7 +389,7 @@ def check_dealers(rules: Rules, dealers: Any, num_dealers: int) -> np.ndarray:
         shape = ()
     if shape != (num_dealers,):
         raise ValueError(
-            f"dealers is {dealers!r}; expected a seat for each of the {num_dealers} tables"
+            f"dealers is {quote(dealers)}; expected a seat for each of the {num_dealers} tables"
         )
     return np.array([check_dealer(rules, dealer) for dealer in dealers], np.int64)
 
@@ -397,24 +398,26 @@ def check_dealer(rules: Rules, dealer: Any) -> int:
     """Return a dealer's seat as an int; raise `ValueError` if it is none."""
     if is_int(dealer) and 0 <= dealer < rules.players:
         return int(dealer)
-    raise ValueError(f"dealer is {dealer!r}; expected a seat from 0 to {rules.players - 1}")
+    raise ValueError(f"dealer is {quote(dealer)}; expected a seat from 0 to {rules.players - 1}")
 
 
 def check_scores(rules: Rules, scores: Any) -> np.ndarray:
     """Return starting scores as (sides,) int64; raise `ValueError` if they cannot be played on."""
     if rules.target is None:
-        raise ValueError(f"scores is {scores!r}; expected none, since these rules have no target")
+        raise ValueError(
+            f"scores is {quote(scores)}; expected none, since these rules have no target"
+        )
     expected = f"{rules.sides} ints from 0 to {MAX_POINTS}, one per side"
     if (
         not is_row(scores)
         or len(scores) != rules.sides
         or not all(is_int(score) and 0 <= score <= MAX_POINTS for score in scores)
     ):
-        raise ValueError(f"scores is {scores!r}; expected {expected}")
+        raise ValueError(f"scores is {quote(scores)}; expected {expected}")
     totals, over = np.array(scores, np.int64), np.zeros(1, np.bool_)
     game.find_decided(totals[np.newaxis], game.table_rules(rules), over)
     if over[0]:
-        raise ValueError(f"scores is {scores!r}; expected a match that is not decided yet")
+        raise ValueError(f"scores is {quote(scores)}; expected a match that is not decided yet")
     return totals
 
 
@@ -424,7 +427,7 @@ def check_actions(actions: Any, num_tables: int) -> np.ndarray:
     try:
         actions = np.asarray(actions)
     except ValueError:
-        raise ValueError(f"actions is {actions!r}; expected {num_tables} ints") from None
+        raise ValueError(f"actions is {quote(actions)}; expected {num_tables} ints") from None
     if actions.shape != (num_tables,) or actions.dtype.kind not in "iu":
         raise ValueError(
             f"actions has shape {actions.shape} and dtype {actions.dtype}; expected "

@@ -18,6 +18,7 @@ import numpy as np
 
 from pisti_env.cards import card_names
 from pisti_env.observation import encoder, state_encoder
+from pisti_env.quote import quote
 from pisti_env.rules import RulesLike, resolve_rules
 from pisti_env.shuffle import check_seed
 from pisti_env.tables import (
@@ -66,7 +67,7 @@ class DealBatch:
     ):
         for name, value in (("num_envs", num_envs), ("threads", threads)):
             if not is_int(value) or value < 1:
-                raise ValueError(f"{name} is {value!r}; expected an int of 1 or more")
+                raise ValueError(f"{name} is {quote(value)}; expected an int of 1 or more")
         self.num_envs = num_envs
         self.rules = resolve_rules(rules, **fields)
         self.observation = observation

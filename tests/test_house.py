@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "pisti_env"
 
 FLOORS = {
+    "quote": 0,  # how messages quote what a user gave
     "cards": 0,  # card ids, text in and out
     "rules": 0,  # which rules are played
     "shuffle": 0,  # seeded decks
@@ -37,6 +38,9 @@ FLOORS = {
 }
 
 PEERS = {
+    ("cards", "quote"),
+    ("rules", "quote"),
+    ("shuffle", "quote"),
     ("rules", "cards"),
     ("counts", "cards"),
     ("counts", "compile"),

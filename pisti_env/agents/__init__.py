@@ -18,6 +18,7 @@ import numpy as np
 from pisti_env.agents import baselines
 from pisti_env.agents.checkpoint import read_checkpoint
 from pisti_env.agents.policy import PolicyAgent
+from pisti_env.quote import quote
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 
 __all__ = ["Agent", "load", "shipped_checkpoints"]
@@ -74,13 +75,13 @@ def load(
         rules = resolve_rules(rules)
     text = str(name)
     if device != "cpu":
-        raise ValueError(f"device is {device!r}; expected 'cpu', where all agents play")
+        raise ValueError(f"device is {quote(device)}; expected 'cpu', where all agents play")
     if text in baselines.BASELINES:
         baselines.warm_up()
         return baselines.BASELINES[text](rules or Rules(), seed)
     if text == "search" or text.startswith("search:"):
         raise ValueError(
-            f"agent is {text!r}; this name is kept for a player that does not exist yet"
+            f"agent is {quote(text)}; this name is kept for a player that does not exist yet"
         )
     return PolicyAgent(read_checkpoint(_find_checkpoint(text)), rules, seed, sample, strict)
 
@@ -99,4 +100,6 @@ def _find_checkpoint(name: str) -> Path:
     if os.path.isfile(name):  # unlike Path's, False for a name that no file can have
         return Path(name)
     names = ", ".join([*baselines.BASELINES, *sorted(shipped)])
-    raise ValueError(f"agent is {name!r}; expected one of {names}, or the path of a checkpoint")
+    raise ValueError(
+        f"agent is {quote(name)}; expected one of {names}, or the path of a checkpoint"
+    )

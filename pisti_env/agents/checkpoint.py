@@ -22,6 +22,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from pisti_env.observation import ENCODINGS, check_encoding, describe
+from pisti_env.quote import quote
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 
 # Raised when a field is added or changes its meaning, or when a piece of an observation does.
@@ -109,7 +110,7 @@ def _read(path: Path) -> Checkpoint:
                 _check_tensor(name, file.get_slice(name), shape)
         unknown = sorted(names - set(shapes))
         if unknown:
-            raise ValueError(f"its tensor {unknown[0]!r} is unknown")
+            raise ValueError(f"its tensor {quote(unknown[0])} is unknown")
         if len(names & {"value.weight", "value.bias"}) == 1:
             raise ValueError("it has one of value.weight and value.bias; expected both or neither")
         tensors = {name: file.get_tensor(name) for name in names}
@@ -147,7 +148,7 @@ def _parse_header(text: str | None) -> dict[str, Any]:
     # First, since a newer format may have other fields.
     version = header.get("format_version")
     if type(version) is not int or version < 1:
-        raise ValueError(f"its format_version is {version!r}; expected an int of 1 or more")
+        raise ValueError(f"its format_version is {quote(version)}; expected an int of 1 or more")
     if version > FORMAT_VERSION:
         raise ValueError(
             f"its format version is {version} and this pisti_env reads up to {FORMAT_VERSION}; "
@@ -161,7 +162,7 @@ def _parse_header(text: str | None) -> dict[str, Any]:
             raise ValueError(f"its {name!r} is {_kind(header[name])}; expected {expected}")
     unknown = sorted(set(header) - set(_FIELDS))
     if unknown:
-        raise ValueError(f"its header has an unknown field {unknown[0]!r}")
+        raise ValueError(f"its header has an unknown field {quote(unknown[0])}")
     return header
 
 
@@ -190,13 +191,13 @@ def _check_layout(
     """Return today's layout of the observation; raise unless the file's is the same."""
     if observation not in ENCODINGS:
         raise ValueError(
-            f"its observation is {observation!r}; this version has {', '.join(ENCODINGS)}"
+            f"its observation is {quote(observation)}; this version has {', '.join(ENCODINGS)}"
         )
     layout = layout_of(observation, rules)
     for ours, theirs in itertools.zip_longest(layout, stored):
         if ours is None or theirs != list(ours):
             raise ValueError(
-                f"its layout of {observation!r} is not this version's: it has "
+                f"its layout of {quote(observation)} is not this version's: it has "
                 f"{json.dumps(theirs)} where this version has {json.dumps(ours)}"
             )
     return layout
@@ -208,7 +209,7 @@ def _check_network(network: dict[str, Any], inputs: int, observation: str) -> tu
         raise ValueError(f"its network has {sorted(network)}; expected activation and sizes")
     if network["activation"] not in ACTIVATIONS:
         raise ValueError(
-            f"its activation is {network['activation']!r}; expected {', '.join(ACTIVATIONS)}"
+            f"its activation is {quote(network['activation'])}; expected {', '.join(ACTIVATIONS)}"
         )
     sizes, actions = network["sizes"], ENCODINGS[observation][0]
     if (
@@ -216,11 +217,13 @@ def _check_network(network: dict[str, Any], inputs: int, observation: str) -> tu
         or len(sizes) < 2
         or any(type(size) is not int or size < 1 for size in sizes)
     ):
-        raise ValueError(f"its sizes are {sizes!r}; expected a list of two or more ints above 0")
+        raise ValueError(
+            f"its sizes are {quote(sizes)}; expected a list of two or more ints above 0"
+        )
     if (sizes[0], sizes[-1]) != (inputs, actions):
         raise ValueError(
-            f"its sizes are {sizes!r}; expected {inputs} first, the numbers of the observation, "
-            f"and {actions} last, the actions"
+            f"its sizes are {quote(sizes)}; expected {inputs} first, the numbers of the "
+            f"observation, and {actions} last, the actions"
         )
     return tuple(sizes)
 
