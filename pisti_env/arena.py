@@ -31,10 +31,11 @@ from pisti_env import game
 from pisti_env.agents import Agent, load
 from pisti_env.agents.checkpoint import check_fit
 from pisti_env.agents.hosting import ask_each
+from pisti_env.checks import is_int
 from pisti_env.quote import quote
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 from pisti_env.shuffle import check_seed, derive_seed, draw_numbers
-from pisti_env.tables import Tables, is_int, warm_up
+from pisti_env.tables import Tables, warm_up
 from pisti_env.vector import DealBatch
 
 BLOCK = 500  # decks

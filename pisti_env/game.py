@@ -2,7 +2,7 @@
 
 Read `deal`, `play` and `score_deal` first; they are the rule book. The functions run compiled
 (Numba) or as plain Python with the same result. They do not check what they are given: a play must
-be legal (who calls them finds out), a deck must be one of the rules' (`tables.py` sees to that).
+be legal (who calls them finds out), a deck must be one of the rules' (`checks.py` sees to that).
 
 The pile is not stored: its face-up cards are the plays since the last capture, and below them,
 until the first capture, the four starters. Nor is who played what: seats take turns strictly.

@@ -6,14 +6,13 @@ deal stays as it is until `next_deals` or `start` is called for its table.
 
 import functools
 import secrets
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from pisti_env import game, shuffle
-from pisti_env.cards import card_names, parse_card
+from pisti_env.checks import check_starters
 from pisti_env.compile import announce_compilation, compiled, quick
 from pisti_env.observation import (
     NO_NUMBERS,
@@ -23,7 +22,7 @@ from pisti_env.observation import (
     find_illegal,
 )
 from pisti_env.quote import quote
-from pisti_env.rules import MAX_POINTS, Rules
+from pisti_env.rules import Rules
 
 REWARDS = ("difference", "terminal", "win")
 
@@ -157,7 +156,7 @@ class Tables:
     ) -> None:
         """Begin an episode at the tables `rows`. `decks` (len(rows), deck_size), `dealers`
         (len(rows),) and `scores` (sides,) are for what else is drawn or zero, and must be right:
-        see `check_decks` and its like.
+        see `checks.py`.
         """
         if dealers is not None:
             self._dealers[rows] = dealers
@@ -315,137 +314,3 @@ def pay_at_the_end(rows, over, amounts, rewards):
         for side in range(sides):
             margin = amounts[i, side] - (total - amounts[i, side]) / (sides - 1)
             rewards[i, side] = margin if over[i] else 0
-
-
-# What users give, checked at the border.
-
-
-def check_deck(rules: Rules, deck: Any) -> np.ndarray:
-    """Return a deck of ints or text as (deck_size,) int8; raise `ValueError` if it is wrong."""
-    if not is_row(deck):
-        raise ValueError(f"deck is {quote(deck)}; expected a list of cards in dealing order")
-    try:
-        cards = [parse_card(card) for card in deck]
-    except ValueError as error:
-        raise ValueError(f"deck is wrong: {error}") from None
-    missing, extra = Counter(rules.deck_cards()), Counter(cards)
-    missing, extra = missing - extra, extra - missing
-    if missing or extra:
-        raise ValueError(
-            f"deck has {len(cards)} cards, too many of: {card_names(sorted(extra)) or 'none'}; "
-            f"missing: {card_names(sorted(missing)) or 'none'}; expected the {rules.deck_size} "
-            "cards of these rules in dealing order"
-        )
-    return check_starters(rules, np.array([cards], np.int8))[0]
-
-
-def check_starters(rules: Rules, decks: np.ndarray) -> np.ndarray:
-    """Return `decks` (n, deck_size); raise `ValueError` if in one of them no starter can be turned
-    up that is not a jack. Tried out at tables of their own."""
-    num_decks = len(decks)
-    dealt = np.zeros(num_decks, np.bool_)
-    game.deal_rows(
-        np.zeros(num_decks, game.GAME),
-        game.table_rules(rules),
-        np.arange(num_decks),
-        decks,
-        np.zeros(num_decks, np.int64),
-        dealt,
-    )
-    if not dealt.all():
-        raise ValueError(
-            f"deck is {card_names(decks[np.argmin(dealt)])}; expected one with a card to turn up "
-            "that is not a jack"
-        )
-    return decks
-
-
-def check_decks(rules: Rules, decks: Any, num_decks: int) -> np.ndarray:
-    """Return `decks` (num_decks, deck_size) of ints as int8; raise `ValueError` if one is wrong."""
-    try:
-        decks = np.asarray(decks)
-    except ValueError:
-        raise ValueError(f"decks is {quote(decks)}; expected rows of equal length") from None
-    if decks.shape != (num_decks, rules.deck_size) or decks.dtype.kind not in "iu":
-        raise ValueError(
-            f"decks has shape {decks.shape} and dtype {decks.dtype}; expected ints of shape "
-            f"{(num_decks, rules.deck_size)}"
-        )
-    wrong = (np.sort(decks, axis=1) != rules.deck_cards()).any(axis=1)
-    if wrong.any():
-        table = int(np.argmax(wrong))
-        try:
-            check_deck(rules, decks[table])
-        except ValueError as error:
-            raise ValueError(f"decks[{table}]: {error}") from None
-    return check_starters(rules, decks.astype(np.int8))
-
-
-def check_dealers(rules: Rules, dealers: Any, num_dealers: int) -> np.ndarray:
-    """Return `dealers` (num_dealers,) as int64; raise `ValueError` naming a wrong one."""
-    try:
-        shape = np.shape(dealers)
-    except ValueError:  # rows of different lengths
-        shape = ()
-    if shape != (num_dealers,):
-        raise ValueError(
-            f"dealers is {quote(dealers)}; expected a seat for each of the {num_dealers} tables"
-        )
-    return np.array([check_dealer(rules, dealer) for dealer in dealers], np.int64)
-
-
-def check_dealer(rules: Rules, dealer: Any) -> int:
-    """Return a dealer's seat as an int; raise `ValueError` if it is none."""
-    if is_int(dealer) and 0 <= dealer < rules.players:
-        return int(dealer)
-    raise ValueError(f"dealer is {quote(dealer)}; expected a seat from 0 to {rules.players - 1}")
-
-
-def check_scores(rules: Rules, scores: Any) -> np.ndarray:
-    """Return starting scores as (sides,) int64; raise `ValueError` if they cannot be played on."""
-    if rules.target is None:
-        raise ValueError(
-            f"scores is {quote(scores)}; expected none, since these rules have no target"
-        )
-    expected = f"{rules.sides} ints from 0 to {MAX_POINTS}, one per side"
-    if (
-        not is_row(scores)
-        or len(scores) != rules.sides
-        or not all(is_int(score) and 0 <= score <= MAX_POINTS for score in scores)
-    ):
-        raise ValueError(f"scores is {quote(scores)}; expected {expected}")
-    totals, over = np.array(scores, np.int64), np.zeros(1, np.bool_)
-    game.find_decided(totals[np.newaxis], game.table_rules(rules), over)
-    if over[0]:
-        raise ValueError(f"scores is {quote(scores)}; expected a match that is not decided yet")
-    return totals
-
-
-def check_actions(actions: Any, num_tables: int) -> np.ndarray:
-    """Return actions, one per table, as a new array (num_tables,) int64, which nobody can change
-    after they were found to be legal; raise `ValueError` for another form."""
-    try:
-        actions = np.asarray(actions)
-    except ValueError:
-        raise ValueError(f"actions is {quote(actions)}; expected {num_tables} ints") from None
-    if actions.shape != (num_tables,) or actions.dtype.kind not in "iu":
-        raise ValueError(
-            f"actions has shape {actions.shape} and dtype {actions.dtype}; expected "
-            f"{num_tables} ints, one per table"
-        )
-    return np.array(actions, np.int64)
-
-
-def is_row(value: Any) -> bool:
-    """Return whether a value is a list, tuple or one-dimensional array: things in an order."""
-    return isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1)
-
-
-def is_int(value: Any) -> bool:
-    """Return whether a value is an integer of Python or NumPy, an array of none dimensions too;
-    bools are not."""
-    if type(value) is int:  # what most are, and quickest to see
-        return True
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

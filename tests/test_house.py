@@ -20,6 +20,7 @@ FLOORS = {
     "compile": 0,  # how functions are compiled and cached
     "counts": 0,  # how many of each kind, as one number
     "game": 1,  # how the rules are played
+    "checks": 2,  # what users give, checked at the border
     "tables": 2,  # decks, deals and plays of many tables
     "observation": 2,  # what a seat knows, as numbers
     "view": 2,  # what a seat knows, to look at
@@ -45,6 +46,7 @@ PEERS = {
     ("counts", "cards"),
     ("counts", "compile"),
     ("shuffle", "compile"),
+    ("tables", "checks"),
     ("tables", "observation"),
     ("view", "observation"),
     ("position", "tables"),
