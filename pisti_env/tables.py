@@ -14,13 +14,8 @@ import numpy as np
 from pisti_env import game, shuffle
 from pisti_env.checks import check_starters
 from pisti_env.compile import announce_compilation, compiled, quick
-from pisti_env.observation import (
-    NO_NUMBERS,
-    NOT_OBSERVED,
-    Encoder,
-    encoder,
-    find_illegal,
-)
+from pisti_env.observation import Encoder, encoder
+from pisti_env.observation.write import NO_NUMBERS, NOT_OBSERVED, find_illegal
 from pisti_env.quote import quote
 from pisti_env.rules import Rules
 

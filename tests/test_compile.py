@@ -101,7 +101,7 @@ def test_compiled_equals_interpreted():
 
 
 def test_an_edit_in_another_file_is_seen(tmp_path):
-    """`play_and_observe`, in observation.py, is made of functions of game.py, too."""
+    """`play_and_observe`, in observation/write.py, is made of functions of game.py, too."""
     code = """
     import numpy as np
     from pisti_env.observation import encoder
@@ -223,10 +223,11 @@ def test_importing_is_harmless():
     assert not any(name.split(".")[0] in ("pygame", "matplotlib")
                    for name in sys.modules), sorted(sys.modules)
     from numba.core.registry import CPUDispatcher
-    from pisti_env import game, observation, shuffle, tables
-    compiled = [f for module in (game, observation, shuffle, tables)
+    from pisti_env import game, shuffle, tables
+    from pisti_env.observation import write
+    compiled = [f for module in (game, write, shuffle, tables)
                 for f in vars(module).values() if isinstance(f, CPUDispatcher)]
-    compiled += observation.PLAY_AND_OBSERVE.values()
+    compiled += write.PLAY_AND_OBSERVE.values()
     assert not any(f.signatures for f in compiled)
     print(*{f.__name__ for f in compiled})
     env = pisti_v0.env()

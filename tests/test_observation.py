@@ -21,11 +21,11 @@ from pisti_env.cards import NO_CARD
 from pisti_env.observation import LAYOUTS as RECORDS
 from pisti_env.observation import (
     MAX_NUMBERS,
-    PLAY_AND_OBSERVE,
     describe,
     encoder,
     state_encoder,
 )
+from pisti_env.observation.write import PLAY_AND_OBSERVE
 from pisti_env.vector import DealBatch
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)

@@ -1,0 +1,156 @@
+"""An encoding under some rules: its layout, and arrays filled with it."""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from pisti_env import game
+from pisti_env.cards import CARD_NAMES, KIND_NAMES, KIND_OF_CARD, NUM_CARDS, NUM_KINDS
+from pisti_env.compile import quick
+from pisti_env.observation.pieces import (
+    _NUMBER_OF,
+    ABSENT,
+    ENCODINGS,
+    GROUPS,
+    LAYOUTS,
+    MOST,
+    PIECES,
+    STATE,
+    Layout,
+    LayoutRow,
+    check_dtype,
+    check_encoding,
+)
+from pisti_env.observation.write import (
+    NO_MASKS,
+    NO_NUMBERS,
+    NO_SEATS,
+    NOTHING_PLAYED,
+    PLAY_AND_OBSERVE,
+)
+from pisti_env.rules import Rules, RulesLike, resolve_rules
+
+
+class Encoder:
+    """An encoding under some rules: its sizes, and the functions that fill arrays with it.
+
+    Attributes: `size` numbers in an observation, of a `dtype`; the `scales` (size,) float32 that
+    make float32 numbers of counts; `layout`; `num_actions`, 52 or 15, and their `action_names`;
+    `action_of_card` (52,) int64; for compiled functions `layouts` (1,), and `play_and_observe` as
+    it is compiled for the dtype.
+    """
+
+    def __init__(
+        self, rules: Rules, num_actions: int, pieces: tuple[str, ...], dtype: str = "float32"
+    ):
+        for group in GROUPS:
+            if 0 < len(set(group) & set(pieces)) < len(group):
+                raise ValueError(f"an encoding has all of {', '.join(group)}, or none of them")
+        self._made_of = (rules, num_actions, pieces, dtype)
+        self.dtype = dtype
+        self.num_actions = num_actions
+        self.action_names = CARD_NAMES if num_actions == NUM_CARDS else KIND_NAMES
+        faces = np.arange(NUM_CARDS, dtype=np.int64)
+        self.action_of_card = faces if num_actions == NUM_CARDS else KIND_OF_CARD.astype(np.int64)
+        self._table_rules = game.table_rules(rules)
+        self.play_and_observe = PLAY_AND_OBSERVE[dtype]
+        self.layouts = np.zeros(1, LAYOUTS[dtype])
+        rows: list[LayoutRow] = []
+        divisors: list[int] = []
+        for piece in PIECES:
+            self.layouts[piece.name] = ABSENT
+        for name in pieces:
+            piece = PIECES[_NUMBER_OF[name]]
+            size = piece.size(rules, num_actions)
+            if size:
+                start, scale = len(divisors), piece.scale
+                if num_actions == NUM_KINDS and piece.scale_of_kinds is not None:
+                    scale = piece.scale_of_kinds
+                self.layouts[name] = start
+                rows.append(LayoutRow(name, slice(start, start + size), piece.meaning, scale.text))
+                divisors += [scale.unit(rules)] * size
+        self.size = len(divisors)
+        after = self.size - self.layouts["packet_plays"][0] - rules.packet_size
+        if num_actions == NUM_KINDS and "packet_plays" in pieces and after < 8 - rules.hand_size:
+            raise ValueError(f"{after} numbers follow packet_plays, too few; see `write_packet`")
+        self.scales = (1 / np.array(divisors)).astype(np.float32)
+        self.layout = Layout(rows)
+        self.layouts["numbers"] = self.size
+        self.layouts["faces"] = num_actions == NUM_CARDS
+        self.layouts["num_actions"] = num_actions
+        self.layouts["most"] = MOST[dtype]
+        self.layouts["action_of"] = self.action_of_card
+        one = np.float32(1 / num_actions) if dtype == "float32" else np.uint8(1)
+        self.layouts["named"][0, :NUM_CARDS] = (self.action_of_card + 1).astype(dtype) * one
+        self.layouts["scales"][0, : self.size] = self.scales if dtype == "float32" else 1
+        self.layouts.setflags(write=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Encoder, self._made_of
+
+    def encode(
+        self,
+        games: np.ndarray,
+        rows: np.ndarray,
+        seats: np.ndarray,
+        observations: np.ndarray,
+        action_masks: np.ndarray | None = None,
+    ) -> None:
+        """Fill `observations` (k, size), contiguous and of this dtype, with what `seats` (k,) know
+        at `games[rows]`, and `action_masks` as `mask` does."""
+        masks = NO_MASKS if action_masks is None else action_masks
+        self._observe(games, rows, seats, observations, masks)
+
+    def mask(self, games: np.ndarray, rows: np.ndarray, action_masks: np.ndarray) -> None:
+        """Fill `action_masks` (k, num_actions) int8 with the plays of the seats whose turn it is at
+        `games[rows]`, all 0 where the deal is over."""
+        nothing = np.zeros((0, 0), self.dtype)
+        self._observe(games, rows, np.zeros_like(rows), nothing, action_masks)
+
+    def _observe(
+        self,
+        games: np.ndarray,
+        rows: np.ndarray,
+        seats: np.ndarray,
+        observations: np.ndarray,
+        masks: np.ndarray,
+    ) -> None:
+        quick(self.play_and_observe)(
+            games,
+            self._table_rules,
+            self.layouts,
+            rows,
+            NO_NUMBERS,  # no actions
+            *NOTHING_PLAYED,
+            seats,
+            NO_SEATS,
+            NO_NUMBERS,
+            observations,
+            masks,
+        )
+
+
+def encoder(observation: str, rules: Rules, dtype: str = "float32") -> Encoder:
+    """Return the encoder of an encoding's name, for observations of a dtype."""
+    return _encoder(check_encoding(observation), rules, check_dtype(dtype))
+
+
+@functools.lru_cache(maxsize=256)
+def _encoder(observation: str, rules: Rules, dtype: str) -> Encoder:
+    return Encoder(rules, *ENCODINGS[observation], dtype)
+
+
+@functools.lru_cache(maxsize=256)
+def state_encoder(rules: Rules) -> Encoder:
+    """Return the encoder of the full state."""
+    return Encoder(rules, *STATE)
+
+
+def describe(observation: str = "full", rules: RulesLike = "standard", **fields: Any) -> Layout:
+    """Return the layout of an encoding, or of ``"state"``, under some rules.
+
+    Each row has a name, a slice, a meaning and a scale; printed, the layout is a table.
+    """
+    rules = resolve_rules(rules, **fields)
+    return (state_encoder(rules) if observation == "state" else encoder(observation, rules)).layout

@@ -1,0 +1,416 @@
+"""How the pieces of an observation are written: one compiled function for each group of them."""
+
+import types
+from typing import Any
+
+import numpy as np
+
+from pisti_env.cards import JACK, NO_CARD, NUM_CARDS, NUM_RANKS
+from pisti_env.compile import at, compiled, inlined
+from pisti_env.counts import (
+    KIND_BITS,
+    ONE_OF_CARD,
+    count_of,
+    number,
+    present,
+    write_eight,
+    write_fifteen,
+)
+from pisti_env.game import (
+    FACE_DOWN,
+    MAX_HAND,
+    NOBODY,
+    PILE,
+    STARTER,
+    is_jack,
+    lowest_card,
+    next_seat,
+    pile_size,
+    play_table,
+    side_of,
+)
+from pisti_env.observation.pieces import ABSENT, MOST
+from pisti_env.rules import NUM_STARTERS
+
+# For the arguments of `play_and_observe` that are not needed.
+NO_NUMBERS = np.zeros(0, np.int64)
+NO_SEATS = np.zeros(0, np.int8)
+NOTHING_PLAYED = (
+    np.zeros((0, 0), np.int64),
+    np.zeros((0, 0), np.float32),
+    np.zeros(0, np.bool_),
+    np.zeros(0, np.bool_),
+    np.zeros((0, 0)),
+)
+NO_MASKS = np.zeros((0, 0), np.int8)
+NOT_OBSERVED = (NO_SEATS, NO_NUMBERS, np.zeros((0, 0), np.float32), NO_MASKS)
+
+
+def play_and_observe(
+    games,
+    table,
+    layouts,
+    rows,
+    actions,
+    gains,
+    margins,
+    scored,
+    over,
+    shares,
+    observers,
+    seats,
+    legal,
+    observations,
+    masks,
+):
+    """Play `actions` (n,) at the tables `rows` (k,), which sets `gains` to `shares` as `play_table`
+    has it. Then, but where the deal is scored now, observe:
+
+    - if `observers` (k,) are given, set `observations` (k, d) to what they know, and `masks` (k, a)
+      to the actions of the seat to play;
+    - if not, the seat to play observes: set `seats` (n,) to it, `observations` (n, d) and `masks`
+      (n, a) at `rows`, and `legal` (n,) to the mask as bits.
+
+    Without `actions` nothing is played, without `observations` or `masks` these are not written.
+    One function for all that, since it takes seconds to compile. It goes from table to table, so
+    that what is read and written of one stays in the processor's cache meanwhile.
+    """
+    rules, layout = table[0], layouts[0]
+    for k in range(len(rows)):
+        i = at(rows[k])
+        game = games[i]
+        if len(actions) > 0:
+            card = lowest_card(game, actions[i], layout.action_of)
+            play_table(game, rules, card, i, gains, margins, scored, over, shares)
+            if scored[i]:
+                continue
+        place, me = i, np.int64(game.to_play)
+        if len(observers) > 0:
+            place, me = at(k), observers[k]
+        if len(observations) > 0:
+            write_row(game, rules, layout, me, observations[place])
+        if len(masks) > 0:
+            bits = write_mask(game, layout, masks[place])
+            if len(observers) == 0:
+                seats[i], legal[i] = me, bits
+
+
+def _for_dtype(dtype: str) -> Any:
+    """Return `play_and_observe` as a compiled function of its own: `quick` has no look at types,
+    and files of compiled code are shared by functions of one name."""
+    name = f"{play_and_observe.__name__}_{dtype}"
+    copy = types.FunctionType(play_and_observe.__code__, globals(), name)
+    copy.__qualname__ = name
+    return compiled(copy)
+
+
+PLAY_AND_OBSERVE = {dtype: _for_dtype(dtype) for dtype in MOST}
+
+
+@compiled
+def find_illegal(actions, legal, layouts):
+    """Return the first place where `actions` (n,) has none of those that `legal` (n,) has as bits,
+    see `write_mask`; -1 for none."""
+    bits = 1 if layouts[0].faces else KIND_BITS
+    for i in range(len(actions)):
+        action = actions[i]
+        if action < 0 or action >= layouts[0].num_actions or (legal[i] >> (action * bits)) & 1 == 0:
+            return i
+    return -1
+
+
+@inlined
+def write_row(game, rules, layout, me, row):
+    """Set an observation, `row` (d,), to what the seat `me` knows.
+
+    Cards by face are counted one by one, from zero. A row with 15 actions is not cleared before:
+    there every piece has all of its numbers written, in the order of these calls.
+    """
+    if layout.faces:
+        clear(row, 0, layout.numbers)
+    write_hand(game, layout, me, row)
+    write_table(game, layout, row)
+    write_packet(game, rules, layout, me, row)  # before what comes after it in the row
+    write_seen(game, rules, layout, me, row)
+    write_sizes(game, rules, layout, me, row)
+    write_sides(game, rules, layout, me, row)
+    if layout.jacks_seen != ABSENT:
+        write(jacks_seen(game, rules, me), layout.jacks_seen, layout, row)
+    if layout.history_seats != ABSENT:
+        write_history(game, rules, layout, me, row)
+    if layout.stock != ABSENT:
+        write_hidden(game, rules, layout, row)
+
+
+@inlined
+def clear(row, first, stop):
+    """Set the numbers from `first` to before `stop` to 0."""
+    for place in range(first, stop):
+        row[at(place)] = 0
+
+
+@inlined
+def write(count, place, layout, row):
+    """Write a count at a place."""
+    row[at(place)] = number(count, layout.scales[at(place)], row)
+
+
+@inlined
+def write_kinds(kinds, start, layout, row):
+    """Write how many there are of each kind."""
+    write_fifteen(kinds, layout.scales[at(start)], row, start)
+
+
+@inlined
+def add(place, layout, row):
+    """Count one more at a place."""
+    row[at(place)] += layout.scales[at(place)]
+
+
+@inlined
+def write_cards(game, with_starter, first, stop, start, layout, row):
+    """Count cards by face: the plays from `first` to before `stop`, and perhaps the starter."""
+    scale = layout.scales[start]
+    if with_starter:
+        row[at(start + game.deck[STARTER])] += scale
+    for k in range(first, stop):
+        row[at(start + game.plays[at(k)])] += scale
+
+
+@inlined
+def relative(seat, me, players):
+    """Return how many seats after `me` a seat is, 0 to players - 1; `seat` may be `players`.
+
+    Far quicker than a remainder, which is most of the cost of a row otherwise.
+    """
+    ahead = seat - me
+    if ahead < 0:
+        return ahead + players
+    return ahead if ahead < players else ahead - players
+
+
+@inlined
+def write_mask(game, layout, mask):
+    """Set `mask` (a,) int8 to the legal actions of the seat whose turn it is. Return them as bits:
+    bit a for action a of 52, bit KIND_BITS * a for action a of 15."""
+    legal, seat = np.int64(0), game.to_play
+    if layout.faces:
+        clear(mask, 0, NUM_CARDS)
+        if seat != NOBODY:
+            for held in range(game.hand_sizes[at(seat)]):
+                card = np.int64(game.hands[at(seat), held])
+                mask[at(card)] = 1
+                legal |= 1 << card
+        return legal
+    if seat != NOBODY:
+        legal = present(hand_kinds(game, seat))
+    write_fifteen(legal, np.int8(1), mask, 0)
+    return legal
+
+
+@inlined
+def hand_kinds(game, seat):
+    """Return how many of each kind a seat holds."""
+    kinds, size = 0, game.hand_sizes[at(seat)]
+    for held in range(MAX_HAND):
+        if held < size:
+            kinds += ONE_OF_CARD[at(game.hands[at(seat), held])]
+    return kinds
+
+
+@inlined
+def write_hand(game, layout, me, row):
+    """Hand."""
+    if layout.hand == ABSENT:
+        return
+    if layout.faces:
+        for held in range(game.hand_sizes[at(me)]):
+            add(layout.hand + game.hands[at(me), held], layout, row)
+    else:
+        write_kinds(hand_kinds(game, me), layout.hand, layout, row)
+
+
+@inlined
+def write_table(game, layout, row):
+    """Top, pile and played."""
+    if layout.faces:
+        if game.top != NO_CARD:
+            row[at(layout.top + game.top)] = 1
+    else:
+        write_kinds(ONE_OF_CARD[game.top], layout.top, layout, row)
+    if layout.pile != ABSENT:
+        if layout.faces:
+            first, stop = game.pile_start, game.num_plays
+            write_cards(game, game.starters_down, first, stop, layout.pile, layout, row)
+        else:
+            write_kinds(game.pile_kinds, layout.pile, layout, row)
+    if layout.played != ABSENT:
+        if layout.faces:
+            write_cards(game, 1, 0, game.num_plays, layout.played, layout, row)
+        else:
+            write_kinds(game.played_kinds, layout.played, layout, row)
+
+
+@inlined
+def write_seen(game, rules, layout, me, row):
+    """Known starters, shown jacks and the bottom card, but for those in hand or played."""
+    if layout.known_starters == ABSENT:
+        return
+    knows = game.knows_starters[at(me)]
+    if layout.faces:
+        for place in range(FACE_DOWN * knows):
+            add(layout.known_starters + game.deck[place], layout, row)
+    else:
+        kinds = 0
+        for place in range(FACE_DOWN):
+            kinds += ONE_OF_CARD[game.deck[place]] * knows  # NO_CARD, where nobody knows it yet
+        write_kinds(kinds, layout.known_starters, layout, row)
+        row[at(layout.shown)] = 0
+        if rules.bottom_card_shown:
+            write_kinds(0, layout.bottom_card, layout, row)
+        if layout.exposed_in_hands != ABSENT:
+            clear(row, layout.exposed_in_hands, layout.exposed_in_hands + rules.players)
+    if not knows and rules.starter_jack == PILE:
+        for k in range(game.num_shown_jacks):
+            add_shown(game.shown_jacks[k], layout, row)
+    for k in range(game.num_exposed):
+        holder = game.exposed_holders[k]
+        if holder != me:
+            card = game.exposed[k]
+            if rules.bottom_card_shown:
+                row[layout.bottom_card + layout.action_of[at(card)]] = 1
+            else:
+                add_shown(card, layout, row)
+            if holder != NOBODY:
+                add(layout.exposed_in_hands + relative(holder, me, rules.players), layout, row)
+
+
+@inlined
+def add_shown(jack, layout, row):
+    """Count a shown jack, by suit or in all."""
+    add(layout.shown + (jack // NUM_RANKS if layout.faces else 0), layout, row)
+
+
+@inlined
+def jacks_seen(game, rules, me):
+    """Return how many jacks a seat has seen: in hand, played, turned up, in known starters."""
+    seen = count_of(JACK, game.played_kinds)
+    for held in range(game.hand_sizes[at(me)]):
+        seen += is_jack(game.hands[at(me), held])
+    if game.knows_starters[at(me)]:
+        for place in range(FACE_DOWN):
+            seen += is_jack(game.deck[place])
+    elif rules.starter_jack == PILE:
+        seen += game.num_shown_jacks
+    for k in range(game.num_exposed):
+        if game.exposed_holders[k] != me:
+            seen += is_jack(game.exposed[k])
+    return seen
+
+
+@inlined
+def write_packet(game, rules, layout, me, row):
+    """The table when the packet was dealt, and the plays since."""
+    if layout.packet_pile == ABSENT:
+        return
+    down, pile_start = game.packet_starters_down, game.packet_pile_start
+    first = (game.packet - 1) * rules.players * rules.hand_size
+    if layout.faces:
+        write_cards(game, down, pile_start, first, layout.packet_pile, layout, row)
+    else:
+        write_kinds(game.packet_kinds, layout.packet_pile, layout, row)
+    row[at(layout.packet_top)] = layout.named[game.packet_top]
+    if layout.faces:
+        leader = relative(game.dealer + 1, me, rules.players)
+        seat, turn = leader, 0
+        for k in range(first, game.num_plays):
+            place = layout.packet_plays + seat * rules.hand_size + turn
+            row[at(place)] = layout.named[at(game.plays[at(k)])]
+            seat = next_seat(seat, rules)
+            turn += seat == leader
+    else:
+        # Eight numbers are more than a hand. The rest are zeros, over what is written later: the
+        # next seat's plays, and after the last seat's what comes behind them in the row.
+        seat, place = me, layout.packet_plays
+        for _ in range(rules.players):
+            before = MAX_HAND - rules.hand_size + game.hand_sizes[at(seat)]
+            played = np.int64(game.last_kinds[at(seat)]) >> (KIND_BITS * before)
+            write_eight(played, layout.scales[at(place)], row, place)
+            seat, place = next_seat(seat, rules), place + rules.hand_size
+
+
+@inlined
+def write_sizes(game, rules, layout, me, row):
+    """Sizes, who captured last, who dealt, the packet, the target."""
+    if layout.pile_size != ABSENT:
+        write(pile_size(game), layout.pile_size, layout, row)
+    if layout.stock_size == ABSENT:
+        return
+    write(rules.deck_size - game.stock_start, layout.stock_size, layout, row)
+    seat = me
+    for ahead in range(rules.players):
+        write(game.hand_sizes[at(seat)], layout.hand_sizes + ahead, layout, row)
+        row[at(layout.last_capturer + ahead)] = seat == game.last_capturer
+        row[at(layout.dealer + ahead)] = seat == game.dealer
+        seat = next_seat(seat, rules)
+    write(game.packet, layout.packet, layout, row)
+    write(min(rules.target, layout.most), layout.target, layout, row)
+
+
+@inlined
+def write_sides(game, rules, layout, me, row):
+    """What each side has, in this deal and in the match."""
+    if layout.captured == ABSENT:
+        return
+    side = side_of(me, rules)
+    most = min(rules.target + rules.max_deal_points, layout.most)
+    for ahead in range(rules.sides):
+        write(game.captured[at(side)], layout.captured + ahead, layout, row)
+        points = min(game.public_points[at(side)], layout.most)
+        write(points, layout.public_points + ahead, layout, row)
+        write(game.pistis[at(side)], layout.pistis + ahead, layout, row)
+        write(game.jack_pistis[at(side)], layout.jack_pistis + ahead, layout, row)
+        match_points = min(game.match_points[at(side)], most)
+        write(match_points, layout.match_scores + ahead, layout, row)
+        side = side + 1 if side + 1 < rules.sides else 0
+
+
+@inlined
+def write_history(game, rules, layout, me, row):
+    """What was turned up, in order, and every play of the deal."""
+    clear(row, layout.starter, layout.numbers)
+    row[at(layout.starter)] = layout.named[game.deck[STARTER]]
+    if game.knows_starters[at(me)]:
+        for place in range(FACE_DOWN):
+            row[at(layout.starter_order + place)] = layout.named[game.deck[place]]
+    for k in range(game.num_shown_jacks):
+        row[at(layout.jack_order + k)] = layout.named[game.shown_jacks[k]]
+    if rules.bottom_card_shown:
+        row[at(layout.bottom_card_of_deal)] = layout.named[game.bottom_card]
+    seat = relative(game.dealer + 1, me, rules.players)
+    for k in range(game.num_plays):
+        write(seat + 1, layout.history_seats + k, layout, row)
+        seat = next_seat(seat, rules)
+        row[at(layout.history_cards + k)] = layout.named[at(game.plays[at(k)])]
+
+
+@inlined
+def write_hidden(game, rules, layout, row):
+    """What no seat knows: every hand, the face-down starters, the stock, true points."""
+    for seat in range(rules.players):
+        start = layout.hands + seat * layout.num_actions
+        for held in range(game.hand_sizes[seat]):
+            add(start + layout.action_of[at(game.hands[seat, held])], layout, row)
+    for place in range(FACE_DOWN):
+        add(layout.starters + layout.action_of[at(game.deck[place])], layout, row)
+    for place in range(game.stock_start, rules.deck_size):
+        row[at(layout.stock + place - NUM_STARTERS)] = layout.named[game.deck[place]]
+    hidden = game.starters_taker != NOBODY and not game.scored
+    for side in range(rules.sides):
+        points = game.public_points[side]
+        if hidden and side_of(game.starters_taker, rules) == side:
+            for place in range(FACE_DOWN):
+                points += rules.card_points[game.deck[place]]
+        write(points, layout.points + side, layout, row)
+    if game.to_play != NOBODY:
+        row[layout.to_play + game.to_play] = 1
