@@ -1,12 +1,13 @@
 """The benchmarks: what is compared plays the same, and what cannot run says so."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import peers, yardstick
+from benchmarks import peers, same, yardstick
 from pisti_env import tables
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -81,3 +82,23 @@ def test_help_needs_no_peers():
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0 and "--chart" in done.stdout, done.stderr
+
+
+def test_another_tree_is_the_same_until_a_rule_is_not(tmp_path):
+    for part in ("pisti_env", "checkpoints"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    rules = [{}, {"players": 3, "ranks": 6}]
+    things, different = same.compare(tmp_path, rules)
+    assert things > 30 and different == ""
+    game = tmp_path / "pisti_env" / "game.py"
+    text = game.read_text()
+    assert text.count("winner, tied = cards, side, False") == 1
+    game.write_text(text.replace("side, False", "side, side == 1"))  # seat 1 never has most cards
+    _, different = same.compare(tmp_path, rules)
+    assert different.startswith("batch basic difference under {")
+
+
+def test_rules_to_compare_are_many_and_the_same_each_time():
+    rules = same.draw_rules(200)
+    assert rules == same.draw_rules(200)
+    assert len({repr(fields) for fields in rules}) > 190
