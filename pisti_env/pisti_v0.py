@@ -131,12 +131,13 @@ from pettingzoo.utils import wrappers
 from pisti_env.cards import card_names
 from pisti_env.checks import check_dealer, check_deck, check_scores, is_int
 from pisti_env.game import MAX_PLAYERS
+from pisti_env.knowledge import View, hand_of, make_view
 from pisti_env.observation import Encoder, describe, encoder, state_encoder
 from pisti_env.position import write_position
 from pisti_env.quote import quote
+from pisti_env.render import draw, show
 from pisti_env.rules import RulesLike, resolve_rules
 from pisti_env.tables import Tables, ToPlay, warm_up
-from pisti_env.view import View, draw, hand_of, make_view, show
 
 __all__ = ["describe", "env", "raw_env"]
 

@@ -103,13 +103,14 @@ from pisti_env.cards import card_names
 from pisti_env.checks import check_actions, check_dealer, check_deck, check_scores, is_int, is_row
 from pisti_env.compile import announce_compilation, compiled
 from pisti_env.game import NOBODY
+from pisti_env.knowledge import hand_of, make_view
 from pisti_env.observation import encoder
 from pisti_env.quote import quote
+from pisti_env.render import draw, show
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 from pisti_env.shuffle import check_seed, derive_seed, draw_numbers_at
 from pisti_env.tables import Tables
 from pisti_env.tables import warm_up as warm_up_tables
-from pisti_env.view import draw, hand_of, make_view, show
 
 __all__ = ["PistiEnv", "PistiVectorEnv"]
 

@@ -18,12 +18,12 @@ import numpy as np
 
 from pisti_env.cards import card_names
 from pisti_env.checks import check_actions, check_dealers, check_decks, is_int
+from pisti_env.knowledge import hand_of
 from pisti_env.observation import encoder, state_encoder
 from pisti_env.quote import quote
 from pisti_env.rules import RulesLike, resolve_rules
 from pisti_env.shuffle import check_seed
 from pisti_env.tables import Tables, ToPlay, warm_up, writable
-from pisti_env.view import hand_of
 
 
 class DealBatch:

@@ -23,7 +23,8 @@ FLOORS = {
     "checks": 2,  # what users give, checked at the border
     "tables": 2,  # decks, deals and plays of many tables
     "observation": 2,  # what a seat knows, as numbers
-    "view": 2,  # what a seat knows, to look at
+    "knowledge": 2,  # what a seat knows
+    "render": 2,  # what a view looks like
     "position": 2,  # a view as one line of text
     "pisti_v0": 3,  # the PettingZoo environment
     "vector": 3,  # many tables at once
@@ -48,9 +49,9 @@ PEERS = {
     ("shuffle", "compile"),
     ("tables", "checks"),
     ("tables", "observation"),
-    ("view", "observation"),
     ("position", "tables"),
-    ("position", "view"),
+    ("position", "knowledge"),
+    ("render", "knowledge"),
     ("cli", "bench"),
     ("cli", "cluster"),
     ("__main__", "cli"),

@@ -1,15 +1,14 @@
-"""What a seat, or a spectator, knows of a table: `View`, and its drawing as text.
+"""What a seat, or a spectator, knows of a table: `View`.
 
 A view holds all that a perfect memory has kept of the deal and nothing else. Every display is drawn
 from one.
 """
 
-import sys
 from dataclasses import dataclass
 
 import numpy as np
 
-from pisti_env.cards import CARD_NAMES, NO_CARD, card_names
+from pisti_env.cards import NO_CARD
 from pisti_env.game import FACE_DOWN, NOBODY, STARTER
 from pisti_env.rules import Rules
 
@@ -111,60 +110,3 @@ def make_view(
 def hand_of(games: np.ndarray, seat: int) -> list[int]:
     """Return a seat's cards at the one table of `games`, sorted."""
     return sorted(games["hands"][0, seat, : games["hand_sizes"][0, seat]].tolist())
-
-
-def draw(view: View, rules: Rules) -> str:
-    """Return a view as text: the match, the table, every seat, and the viewer's hand."""
-    lines = [_heading(view, rules), _table(view)]
-    for seat, cards in enumerate(view.hand_sizes):
-        side = rules.side(seat)
-        marks = [word for word, is_it in _marks(view, seat) if is_it]
-        lines.append(
-            f"  seat {seat}{' (side ' + str(side) + ')' if rules.pairs else ''}: "
-            f"{'▒' * cards or '-':<4}  captured {view.captured[side]:>2}, "
-            f"{view.public_points[side]:>3} points, "
-            f"{view.pistis[side]} pişti, {view.jack_pistis[side]} jack pişti"
-            f"{'  ← ' + ', '.join(marks) if marks else ''}"
-        )
-    if view.plays:
-        seat, card = view.plays[-1]
-        lines.append(f"  last play: {CARD_NAMES[card]} by seat {seat}")
-    if view.hand is not None:
-        lines.append(f"  hand: {card_names(view.hand) or '-'}")
-    return "\n".join(lines)
-
-
-def show(text: str) -> None:
-    """Print a drawing; letters that the terminal does not have become question marks."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    print(text.encode(encoding, "replace").decode(encoding), flush=True)
-
-
-def _heading(view: View, rules: Rules) -> str:
-    match = ""
-    if rules.target is not None:
-        match = f", match {' : '.join(map(str, view.match_scores))} to {rules.target}"
-    return (
-        f"Pişti, {rules.players} players, packet {view.packet} of {rules.num_packets}, "
-        f"{view.stock_size} in stock{match}"
-    )
-
-
-def _table(view: View) -> str:
-    hidden = view.pile_size - len(view.pile)
-    text = f"  table: {'▒ ' * hidden}{card_names(view.pile)}".rstrip()
-    if not view.pile_size:
-        text += " empty"
-    if view.shown_jacks:
-        text += f"   (turned up before: {card_names(view.shown_jacks)})"
-    if view.bottom_card is not None:
-        text += f"   (bottom card: {CARD_NAMES[view.bottom_card]})"
-    return text
-
-
-def _marks(view: View, seat: int) -> list[tuple[str, bool]]:
-    return [
-        ("to play", seat == view.to_play),
-        ("dealt", seat == view.dealer),
-        ("captured last", seat == view.last_capturer),
-    ]
