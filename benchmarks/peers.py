@@ -317,14 +317,8 @@ def start_trainer(all_seeing_critic: bool, matmul_precision: str) -> Play:
     """Train with our trainer as it is without arguments, or with one network, as SB3 has here."""
     import torch
 
-    from training.selfplay import (
-        Settings,
-        check_settings,
-        collect,
-        generators_of,
-        learn,
-        make_learner,
-    )
+    from training.selfplay import Settings, collect, generators_of, learn, make_learner
+    from training.settings import check_settings
 
     settings = Settings(
         threads=THREADS,

@@ -27,17 +27,20 @@ from pisti_env.arena import evaluate  # noqa: E402
 from pisti_env.cards import parse_card  # noqa: E402
 from pisti_env.rules import parse_rules  # noqa: E402
 from pisti_env.vector import DealBatch  # noqa: E402
-from training import curve, selfplay  # noqa: E402
+from training import curve, runs, selfplay, state  # noqa: E402
+from training.buffers import Buffers  # noqa: E402
+from training.credit import seat_rewards  # noqa: E402
+from training.critic import hidden_cards_of, observations_in  # noqa: E402
 from training.network import Network, draw, entropy_of, masked_log_probs  # noqa: E402
+from training.opponents import Opponents  # noqa: E402
 from training.selfplay import (  # noqa: E402
-    Buffers,
     Settings,
     collect,
     gae,
     generators_of,
     learn,
-    seat_rewards,
 )
+from training.settings import check_settings  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 CPU = torch.device("cpu")
@@ -155,7 +158,7 @@ def test_matches_are_learned_across_deals(rules):
     batch = Recording(6, rules, seed=3)
     network, buffers = network_for(batch), Buffers(batch, CPU)
     with torch.no_grad():
-        network.head.weight[-1].mul_(3)
+        network.split_head(network.head.weight)[1].mul_(3)
 
     def value_of(observation):
         with torch.no_grad():
@@ -167,7 +170,7 @@ def test_matches_are_learned_across_deals(rules):
         size = len(decisions["returns"])
         assert size == (rules.num_plays - players * (update == 1)) * 6
         for row in range(size):
-            observation = decisions["seen"][row, : buffers.inputs].numpy().tobytes()
+            observation = observations_in(decisions["seen"][row], buffers.inputs).numpy().tobytes()
             assert observation not in got[row % 6]
             got[row % 6][observation] = decisions["returns"][row].item()
     assert any(ended.any() for _, _, _, ended in batch.record)
@@ -219,7 +222,7 @@ def test_one_decision_can_be_learned_from():
     network, buffers = network_for(batch), Buffers(batch, CPU)
     optimizer = torch.optim.Adam(network.parameters())
     settings = dataclasses.replace(TINY, num_tables=1, pool_share=1.0, pool_baseline_share=1.0)
-    opponents = selfplay.Opponents(settings, batch.rules)
+    opponents = Opponents(settings, batch.rules)
     d = collect(network, batch, buffers, settings, 0, generator(), opponents)
     assert len(d["advantages"]) == 1
     assert torch.isfinite(d["advantages"]).all()
@@ -253,7 +256,7 @@ def test_the_critic_is_shown_what_was_hidden(players, observation):
             pieces.insert(1, np.zeros((players, size)))
         expected.append(np.concatenate(pieces).ravel())
     own = torch.tensor(hands[np.arange(len(seats)), seats])[:, None]
-    hidden = selfplay.hidden_cards_of(own, players, rules.hand_size)[:, 0]
+    hidden = hidden_cards_of(own, players, rules.hand_size)[:, 0]
     np.testing.assert_allclose(hidden, expected, atol=1e-6)
 
 
@@ -263,7 +266,7 @@ def test_the_critic_gives_the_values_and_nothing_to_the_policy(tmp_path):
     network, buffers = learner.network, learner.buffers
     d = collect(network, learner.batch, buffers, settings, 1, generator())
     with torch.no_grad():
-        observations = d["seen"][:, : network.num_inputs]
+        observations = observations_in(d["seen"], network.num_inputs)
         assert torch.allclose(network.critic(d["seen"])[1], d["values"], atol=1e-6)
         assert not torch.allclose(network(observations)[1], d["values"], atol=1e-2)
     before = [parameter.clone() for parameter in network.critic.parameters()]
@@ -389,6 +392,11 @@ def test_four_million_plays_beat_greedy(tmp_path):
 # Runs.
 
 
+def new_run(settings):
+    """Make the folder of a run and nothing in it but the settings."""
+    return runs.make_folder(settings, "test", ())
+
+
 def run_for(settings, folder, updates=None):
     """Train in `folder`, for all of the budget or until a signal after some updates."""
     caught, learned = [], selfplay.learn
@@ -403,7 +411,7 @@ def run_for(settings, folder, updates=None):
         return metrics
 
     if not folder.exists():
-        selfplay.make_run(dataclasses.replace(settings, run=folder))
+        new_run(dataclasses.replace(settings, run=folder))
     learner = selfplay.make_learner(settings, parse_rules(settings.rules))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selfplay, "learn", learn_and_count)
@@ -472,7 +480,7 @@ def test_a_run_starts_from_the_network_of_another(tmp_path, monkeypatch):
     assert all(np.allclose(before[name], after[name], atol=1e-6) for name in names)
     training = read_checkpoint(second / "policy.safetensors").metadata["training"]
     assert training["start_from"] == "first"
-    assert selfplay.read_settings(second).start_from == first
+    assert runs.read_settings(Settings, second, {}).start_from == first
     with pytest.raises(SystemExit, match=r"cannot be started from"):
         start("--start-from", tmp_path, "--run", rest)
     with pytest.raises(SystemExit, match=r"hidden\.0\.weight has shape .* expected"):
@@ -612,7 +620,7 @@ def test_twenty_kills_change_nothing(tmp_path):
         TINY, **POOL, rules="players=2,target=60", num_tables=4, hidden=(8,), steps=4 * 48 * 250
     )
     run_for(settings, whole)
-    selfplay.make_run(dataclasses.replace(settings, run=killed))
+    new_run(dataclasses.replace(settings, run=killed))
     command, rng = selfplay_command("--resume", killed), np.random.default_rng(0)
     for kill in range(20):
         so_far = len(rows_of(killed)) if kill else 0
@@ -705,7 +713,7 @@ def test_tables_that_do_not_fit_in_memory(monkeypatch, tmp_path):
 def test_the_largest_network_that_is_trained_can_be_read(tmp_path):
     def accepted(width):
         try:
-            selfplay.check_settings(dataclasses.replace(TINY, hidden=(width,)))
+            check_settings(dataclasses.replace(TINY, hidden=(width,)))
         except ValueError:
             return False
         return True
@@ -716,8 +724,8 @@ def test_the_largest_network_that_is_trained_can_be_read(tmp_path):
     settings = dataclasses.replace(TINY, hidden=(width,), pool_baselines=("greedy",) * 100)
     batch = DealBatch(1)
     status = {"update": 0, "plays": 0, "seconds": 0.0, "strength": None, "revision": "x" * 50}
-    checkpoint = selfplay.checkpoint_of(network_for(batch, (width,)), batch.rules, settings, status)
-    selfplay.write_checkpoint(tmp_path / "policy.safetensors", checkpoint)
+    checkpoint = state.policy_of(network_for(batch, (width,)), batch.rules, settings, status)
+    state.write_checkpoint(tmp_path / "policy.safetensors", checkpoint)
     read_checkpoint(tmp_path / "policy.safetensors")
 
 
@@ -726,7 +734,7 @@ def test_the_largest_network_that_is_trained_can_be_read(tmp_path):
 def test_a_run_whose_numbers_overflow_stops(monkeypatch, tmp_path, learning_rate, minibatch_size):
     run = tmp_path / "run"
     settings = dataclasses.replace(TINY, run=run, minibatch_size=minibatch_size, epochs=1)
-    selfplay.make_run(dataclasses.replace(settings, learning_rate=learning_rate))
+    new_run(dataclasses.replace(settings, learning_rate=learning_rate))
     text = refused(monkeypatch, "--resume", run)
     assert "update 1" in text and f"learning rate of {learning_rate:g}" in text
     assert tensors_of(run)["network.head.bias"].max() == 0  # as it was at first
@@ -745,9 +753,9 @@ def test_nothing_is_left_of_a_run_that_could_not_be_made(monkeypatch, tmp_path):
 
 def test_runs_do_not_share_a_folder(monkeypatch, tmp_path):
     run = tmp_path / "run"
-    selfplay.make_run(dataclasses.replace(TINY, run=run))
+    new_run(dataclasses.replace(TINY, run=run))
     assert "exists" in refused(monkeypatch, "--run", run)
-    with selfplay.locked(run):
+    with runs.locked(run):
         assert "another process" in refused(monkeypatch, "--resume", run)
 
 

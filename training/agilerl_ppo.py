@@ -23,13 +23,13 @@ from gymnasium.wrappers.vector import TransformReward
 
 import pisti_env  # noqa: F401, registers Pisti-v0
 from pisti_env.rules import parse_rules
-from training import common
+from training import runs
 
 PACKAGES = ("agilerl", "torch", "gymnasium")
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(common.Settings):
+class Settings(runs.LibrarySettings):
     """What a run is made of."""
 
     opponents: tuple[str, ...] = ("greedy", "counting")
@@ -126,7 +126,7 @@ def play(agent: PPO, envs: Any, moment: Moment) -> float:
     return total
 
 
-def train(settings: Settings, envs: Any, budget: common.Budget) -> tuple[PPO, int]:
+def train(settings: Settings, envs: Any, budget: runs.Budget) -> tuple[PPO, int]:
     """Learn until the budget is used up; return the agent and its decisions."""
     agent, steps = make_agent(envs, settings), 0
     observations, infos = envs.reset(seed=settings.seed)
@@ -143,16 +143,16 @@ def main() -> None:
     """Train as the command line says."""
     settings = tyro.cli(Settings, prog="python -m training.agilerl_ppo", description=__doc__)
     try:
-        folder = common.open_run("agilerl", settings)
+        folder = runs.open_run("agilerl", PACKAGES, settings)
         np.random.seed(settings.seed)  # noqa: NPY002, AgileRL draws from it
         torch.manual_seed(settings.seed)
         envs = make_envs(settings)
-        budget = common.Budget(settings)
+        budget = runs.Budget(settings)
         with budget.used_up_by_signals():
             agent, steps = train(settings, envs, budget)
-        policy = common.policy_of(agent.actor.modules(), settings)
+        policy = runs.policy_of(agent.actor.modules(), settings)
         illegal = envs.unwrapped.illegal_actions
-        common.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
+        runs.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
     except (OSError, ValueError) as error:
         sys.exit(f"training.agilerl_ppo: {error}")
 

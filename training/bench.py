@@ -11,14 +11,8 @@ import torch
 import tyro
 from torch import Tensor
 
-from training.selfplay import (
-    Settings,
-    check_settings,
-    collect,
-    generators_of,
-    learn,
-    make_learner,
-)
+from training.selfplay import Settings, collect, generators_of, learn, make_learner
+from training.settings import check_settings
 
 
 @dataclasses.dataclass(frozen=True)

@@ -36,7 +36,7 @@ class Network(nn.Module):
         for layer in self.layers():
             nn.init.orthogonal_(layer.weight, 2**0.5, generator)
             nn.init.zeros_(layer.bias)
-        policy, value = self.head.weight.data[:-1], self.head.weight.data[-1:]
+        policy, value = self.split_head(self.head.weight.data)
         nn.init.orthogonal_(policy, 0.01, generator)
         nn.init.orthogonal_(value, 1.0, generator)
         if self.critic is not None:
@@ -46,12 +46,18 @@ class Network(nn.Module):
         """Return every layer but the critic's, the head last."""
         return [*(layer for layer in self.hidden if isinstance(layer, nn.Linear)), self.head]
 
+    def split_head(self, outputs: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
+        """Return what belongs to the logits and what belongs to the value, of anything that has one
+        row (or, along `dim`, one entry) for each output of the head."""
+        logits, value = torch.split(outputs, [self.head.out_features - 1, 1], dim)
+        return logits, value
+
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits (n, a), of illegal actions too, and values (n,) for observations (n, d)."""
         hidden = observations
         for layer in self.hidden:
             hidden = torch.relu_(layer(hidden))
-        logits, values = self.head(hidden).split((self.head.out_features - 1, 1), dim=1)
+        logits, values = self.split_head(self.head(hidden), dim=1)
         return logits, values[:, 0]
 
 

@@ -41,7 +41,7 @@ from pisti_env.arena import evaluate
 from pisti_env.cards import KIND_NAMES, KIND_OF_CARD
 from pisti_env.openspiel import PistiGame, PistiState, ask
 from pisti_env.rules import parse_rules, rules_text
-from training.common import Budget
+from training.runs import Budget
 
 MAX_NODES = 3_000_000  # of a tree that is written down, a few gigabytes
 

@@ -42,7 +42,7 @@ from pisti_env import pisti_v0
 from pisti_env.agents.checkpoint import Checkpoint
 from pisti_env.cluster import start_ray
 from pisti_env.rules import parse_rules
-from training import common
+from training import runs
 
 PACKAGES = ("ray", "torch", "gymnasium")
 MAIN = "main"
@@ -56,7 +56,7 @@ RENEWED = ("minutes", "steps", "deals", "address", "num_env_runners", "num_learn
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(common.Settings):
+class Settings(runs.LibrarySettings):
     """What a run is made of."""
 
     resume: Path | None = None
@@ -103,9 +103,7 @@ class PistiMultiAgent(MultiAgentEnv):
 
     def __init__(self, config: dict[str, Any]):
         super().__init__()
-        self.table = pisti_v0.raw_env(
-            rules=parse_rules(config["rules"]), observation=common.ENCODING
-        )
+        self.table = pisti_v0.raw_env(rules=parse_rules(config["rules"]), observation=runs.ENCODING)
         self.reward_scale = config["reward_scale"]
         self._runner = getattr(config, "worker_index", 0)
         self._seeded = False
@@ -261,7 +259,7 @@ def policy_of(algorithm: Any, settings: Settings) -> Checkpoint:
     """Return the policy with the weights that were learned last, as `pisti_env` plays it."""
     module = algorithm.get_module(MAIN)
     module.set_state(weights_of_main(algorithm))
-    return common.policy_of(module.policy_net, settings)
+    return runs.policy_of(module.policy_net, settings)
 
 
 def weights_of_main(algorithm: Any) -> Any:
@@ -296,7 +294,7 @@ class Progress(NamedTuple):
 
 def read_progress(folder: Path) -> Progress:
     """Return how far the run in a folder is."""
-    figures = json.loads((folder / common.RESULT).read_text(encoding="utf-8"))
+    figures = json.loads((folder / runs.RESULT).read_text(encoding="utf-8"))
     return Progress(*(figures[name] for name in Progress._fields))
 
 
@@ -309,11 +307,11 @@ def total(figures: dict[str, Any], name: str) -> int:
 def save(algorithm: Any, folder: Path, progress: Progress) -> None:
     """Write what to go on from."""
     algorithm.save_to_path(str((folder / SAVED).resolve()))
-    common.write_result(folder, PACKAGES, *progress)
+    runs.write_result(folder, PACKAGES, *progress)
 
 
 def train(
-    settings: Settings, folder: Path, algorithm: Any, budget: common.Budget, before: Progress
+    settings: Settings, folder: Path, algorithm: Any, budget: runs.Budget, before: Progress
 ) -> Progress:
     """Learn until the budget is used up; return how far the run is then."""
     steps, saved, illegal = before
@@ -367,24 +365,24 @@ def main() -> None:
         before = Progress()
         if settings.resume is not None:
             before = read_progress(settings.resume)
-            settings = common.read_settings(settings, RENEWED)
+            settings = runs.resumed_settings(settings, RENEWED)
         check_target(settings)
         start_ray(settings.address, 1 + settings.num_env_runners + settings.num_learners)
         try:
             check_cores(settings)
-            folder = settings.resume or common.open_run("rllib", settings)
+            folder = settings.resume or runs.open_run("rllib", PACKAGES, settings)
             torch.set_num_threads(settings.threads)
             algorithm = make_config(settings).build_algo()
             if settings.resume is not None:
                 algorithm.restore_from_path(str((folder / SAVED).resolve()))
-            budget = common.Budget(settings, before.seconds)
+            budget = runs.Budget(settings, before.seconds)
             with budget.used_up_by_signals():
                 steps, _, illegal = train(settings, folder, algorithm, budget, before)
             policy = policy_of(algorithm, settings)
             algorithm.stop()
         finally:
             ray.shutdown()
-        common.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
+        runs.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
     except (OSError, ValueError) as error:
         sys.exit(f"training.rllib_ppo: {error}")
 

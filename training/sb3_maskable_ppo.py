@@ -29,14 +29,14 @@ from pisti_env.agents import load
 from pisti_env.agents.checkpoint import Checkpoint, write_checkpoint
 from pisti_env.rules import parse_rules
 from pisti_env.single import PistiVectorEnv
-from training import common
+from training import runs
 
 PACKAGES = ("stable-baselines3", "sb3-contrib", "torch", "gymnasium")
 MODEL, SNAPSHOTS = "model.zip", "snapshots"
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(common.Settings):
+class Settings(runs.LibrarySettings):
     """What a run is made of."""
 
     resume: Path | None = None
@@ -150,7 +150,7 @@ def policy_of(model: MaskablePPO, settings: Settings) -> Checkpoint:
     """Return the policy as it is now, as `pisti_env` plays it."""
     layers = [*model.policy.mlp_extractor.policy_net, model.policy.action_net]
     baselines = [Path(name).name for name in settings.baselines]
-    return common.policy_of(
+    return runs.policy_of(
         layers, settings, {"library_steps": model.num_timesteps, "baselines": baselines}
     )
 
@@ -170,9 +170,9 @@ class Trainer:
             self.model = make_model(self.envs, settings)
         else:
             self.model = MaskablePPO.load(folder / MODEL, self.envs, device="cpu")
-            figures = json.loads((folder / common.RESULT).read_text(encoding="utf-8"))
+            figures = json.loads((folder / runs.RESULT).read_text(encoding="utf-8"))
             self.past_illegal_actions, seconds = figures["illegal_actions"], figures["seconds"]
-        self.budget = common.Budget(settings, seconds)
+        self.budget = runs.Budget(settings, seconds)
 
     def make_envs(self) -> PistiVecEnv:
         """Return new tables, with the baselines and the newest snapshots as opponents, each as
@@ -228,7 +228,7 @@ class Trainer:
         write_checkpoint(path, policy_of(self.model, self.settings))
         self.model.save(self.folder / "new.zip")
         os.replace(self.folder / "new.zip", self.folder / MODEL)
-        common.write_result(self.folder, PACKAGES, steps, self.budget.seconds, self.illegal_actions)
+        runs.write_result(self.folder, PACKAGES, steps, self.budget.seconds, self.illegal_actions)
 
 
 def check_settings(settings: Settings) -> None:
@@ -244,12 +244,12 @@ def open_trainer(settings: Settings) -> Trainer:
     everything could be made."""
     if settings.resume is not None:
         folder = settings.resume
-        settings = common.read_settings(settings, ("minutes", "steps", "deals"))
+        settings = runs.resumed_settings(settings, ("minutes", "steps", "deals"))
         check_settings(settings)
         torch.set_num_threads(settings.threads)
         return Trainer(settings, folder)
     check_settings(settings)
-    folder = common.open_run("sb3", settings)
+    folder = runs.open_run("sb3", PACKAGES, settings)
     try:
         return Trainer(settings, folder)
     except BaseException:
@@ -265,7 +265,7 @@ def main() -> None:
         settings, budget = trainer.settings, trainer.budget
         with budget.used_up_by_signals():
             trainer.train()
-        common.finish(
+        runs.finish(
             trainer.folder,
             policy_of(trainer.model, settings),
             PACKAGES,

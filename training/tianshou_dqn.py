@@ -28,13 +28,13 @@ from tianshou.utils.torch_utils import policy_within_training_step
 
 import pisti_env  # noqa: F401, registers Pisti-v0
 from pisti_env.rules import parse_rules
-from training import common
+from training import runs
 
 PACKAGES = ("tianshou", "torch", "gymnasium")
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(common.Settings):
+class Settings(runs.LibrarySettings):
     """What a run is made of."""
 
     opponents: tuple[str, ...] = ("greedy", "counting")
@@ -120,7 +120,7 @@ def make_algorithm(env: Any, settings: Settings) -> DQN[Any]:
     )
 
 
-def train(settings: Settings, envs: list[Any], budget: common.Budget) -> tuple[DQN[Any], int]:
+def train(settings: Settings, envs: list[Any], budget: runs.Budget) -> tuple[DQN[Any], int]:
     """Learn until the budget is used up; return the algorithm and its decisions."""
     algorithm = make_algorithm(envs[0], settings)
     vector = DummyVectorEnv([lambda env=env: env for env in envs])
@@ -145,16 +145,16 @@ def main() -> None:
     """Train as the command line says."""
     settings = tyro.cli(Settings, prog="python -m training.tianshou_dqn", description=__doc__)
     try:
-        folder = common.open_run("tianshou", settings)
+        folder = runs.open_run("tianshou", PACKAGES, settings)
         np.random.seed(settings.seed)  # noqa: NPY002, Tianshou draws from it
         torch.manual_seed(settings.seed)
         envs = make_envs(settings)
-        budget = common.Budget(settings)
+        budget = runs.Budget(settings)
         with budget.used_up_by_signals():
             algorithm, steps = train(settings, envs, budget)
-        policy = common.policy_of(algorithm.policy.model.modules(), settings)
+        policy = runs.policy_of(algorithm.policy.model.modules(), settings)
         illegal = sum(env.unwrapped.illegal_actions for env in envs)
-        common.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
+        runs.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
     except (OSError, ValueError) as error:
         sys.exit(f"training.tianshou_dqn: {error}")
 

@@ -29,14 +29,14 @@ from torchrl.objectives.value.functional import generalized_advantage_estimate
 
 from pisti_env.rules import Rules, parse_rules
 from pisti_env.vector import DealBatch
-from training import common
+from training import runs
 from training.credit import seat_rewards
 
 PACKAGES = ("torchrl", "tensordict", "torch")
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings(common.Settings):
+class Settings(runs.LibrarySettings):
     """What a run is made of."""
 
     num_tables: int = 512
@@ -68,7 +68,7 @@ class PistiTables(EnvBase):
     def __init__(self, num_tables: int, rules: Rules, reward_scale: float, seed: int):
         super().__init__(device="cpu", batch_size=[num_tables])
         self.rules, self.reward_scale = rules, reward_scale
-        self.tables = DealBatch(num_tables, rules, observation=common.ENCODING, seed=seed)
+        self.tables = DealBatch(num_tables, rules, observation=runs.ENCODING, seed=seed)
         inputs, actions = self.tables.observations.shape[1], self.tables.action_masks.shape[1]
         self.observation_spec = Composite(
             observation=Bounded(0.0, 1.0, (num_tables, inputs)),
@@ -148,7 +148,7 @@ def minibatches(plays: TensorDict, settings: Settings) -> Iterator[TensorDict]:
 
 
 def train(
-    settings: Settings, env: PistiTables, budget: common.Budget
+    settings: Settings, env: PistiTables, budget: runs.Budget
 ) -> tuple[ProbabilisticActor, int]:
     """Learn until the budget is used up; return the policy and its decisions."""
     actor, critic = make_networks(env, settings)
@@ -194,15 +194,15 @@ def main() -> None:
         rules = parse_rules(settings.rules)
         if rules.target is not None:
             raise ValueError(f"target is {rules.target}; expected single deals, without a target")
-        folder = common.open_run("torchrl", settings)
+        folder = runs.open_run("torchrl", PACKAGES, settings)
         torch.manual_seed(settings.seed)
         env = PistiTables(settings.num_tables, rules, settings.reward_scale, settings.seed)
-        budget = common.Budget(settings)
+        budget = runs.Budget(settings)
         with budget.used_up_by_signals():
             actor, steps = train(settings, env, budget)
-        policy = common.policy_of(actor.modules(), settings)
+        policy = runs.policy_of(actor.modules(), settings)
         illegal = env.tables.illegal_actions
-        common.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
+        runs.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
     except (OSError, ValueError) as error:
         sys.exit(f"training.torchrl_ppo: {error}")
 

@@ -12,7 +12,7 @@ from pisti_env import Rules
 from pisti_env.agents.policy import PolicyAgent
 from pisti_env.single import PistiEnv
 from training import agilerl_ppo as script
-from training import common
+from training import runs
 
 TINY = script.Settings(
     minutes=5,
@@ -65,9 +65,9 @@ def test_the_last_reward_reaches_every_decision_of_its_deal():
 
 def test_the_exported_policy_is_the_library_s():
     envs = script.make_envs(TINY)
-    agent, steps = script.train(TINY, envs, common.Budget(TINY))
+    agent, steps = script.train(TINY, envs, runs.Budget(TINY))
     assert steps > 0
-    policy = PolicyAgent(common.policy_of(agent.actor.modules(), TINY))
+    policy = PolicyAgent(runs.policy_of(agent.actor.modules(), TINY))
     assert policy.rules == Rules()
     assert policy.checkpoint.sizes[1:] == (16, 12, 8, 15)
     rows, infos = envs.reset(seed=0)

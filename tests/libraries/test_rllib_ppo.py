@@ -18,8 +18,8 @@ from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
 
 from pisti_env import Rules
 from pisti_env.agents.policy import PolicyAgent
-from training import common
 from training import rllib_ppo as script
+from training import runs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -80,7 +80,7 @@ def test_illegal_actions_have_no_probability_and_the_export_is_the_network():
     probabilities = masked.softmax(1)
     assert torch.isfinite(probabilities).all()
     assert (probabilities[0][shown["action_mask"] == 0] == 0).all()
-    policy = PolicyAgent(common.policy_of(module.policy_net, script.Settings()))
+    policy = PolicyAgent(runs.policy_of(module.policy_net, script.Settings()))
     assert policy.rules == Rules()
     assert np.allclose(policy.logits(shown["observation"][np.newaxis])[0], logits, atol=1e-5)
 

@@ -10,7 +10,7 @@ from tianshou.data import Batch
 
 from pisti_env import Rules
 from pisti_env.agents.policy import PolicyAgent
-from training import common
+from training import runs
 from training import tianshou_dqn as script
 
 TINY = script.Settings(minutes=5, steps=600, threads=1, num_envs=4, batch_size=32, hidden=(16, 8))
@@ -36,9 +36,9 @@ def test_rewards_of_a_deal_are_its_score(rules):
 
 def test_the_exported_policy_is_the_library_s():
     envs = script.make_envs(TINY)
-    algorithm, steps = script.train(TINY, envs, common.Budget(TINY))
+    algorithm, steps = script.train(TINY, envs, runs.Budget(TINY))
     assert steps > 0
-    policy = PolicyAgent(common.policy_of(algorithm.policy.model.modules(), TINY))
+    policy = PolicyAgent(runs.policy_of(algorithm.policy.model.modules(), TINY))
     assert policy.rules == Rules()
     shown = [env.reset(seed=seed)[0] for seed, env in enumerate(envs)]
     rows, masks = (np.stack([one[name] for one in shown]) for name in ("obs", "mask"))

@@ -13,7 +13,7 @@ from pisti_env import Rules
 from pisti_env.agents.policy import PolicyAgent
 from pisti_env.rules import parse_rules
 from pisti_env.vector import DealBatch
-from training import common
+from training import runs
 from training import torchrl_ppo as script
 from training.credit import seat_rewards
 
@@ -71,9 +71,9 @@ def test_advantages_with_a_long_horizon_are_what_is_to_come_less_the_value():
 
 def test_the_exported_policy_is_the_library_s():
     env = tables(Rules(), num_tables=16)
-    actor, steps = script.train(TINY, env, common.Budget(TINY))
+    actor, steps = script.train(TINY, env, runs.Budget(TINY))
     assert steps > 0 and env.tables.illegal_actions == 0
-    policy = PolicyAgent(common.policy_of(actor.modules(), TINY))
+    policy = PolicyAgent(runs.policy_of(actor.modules(), TINY))
     shown = env.reset()
     with torch.no_grad():
         logits = actor(shown.clone())["logits"].numpy()
