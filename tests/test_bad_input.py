@@ -99,7 +99,7 @@ def test_what_cannot_be_printed_is_replaced(monkeypatch):
 
 def test_two_processes_write_the_same_file(tmp_path):
     program = (
-        "import sys; from pisti_env.agents.checkpoint import write_file\n"
+        "import sys; from pisti_env.files import write_file\n"
         "for _ in range(60): write_file(sys.argv[1], sys.argv[2].encode() * 50_000)"
     )
     path = tmp_path / "file"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
-from pisti_env import Rules, arena
+from pisti_env import Rules, arena, files
 from pisti_env import agents as players
 from pisti_env.agents import checkpoint as checkpoints
 from pisti_env.agents.checkpoint import (
@@ -27,9 +27,9 @@ from pisti_env.agents.checkpoint import (
     make_checkpoint,
     read_checkpoint,
     write_checkpoint,
-    write_file,
 )
 from pisti_env.agents.policy import PolicyAgent, draw
+from pisti_env.files import check_can_write, is_temporary, write_file
 from pisti_env.vector import DealBatch
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -123,7 +123,7 @@ def test_the_value_may_be_missing(tmp_path):
 
 def test_no_file(tmp_path):
     assert "no such file" in reason(tmp_path / "none.safetensors")
-    assert "not a file" in reason(tmp_path)
+    assert "not a plain file" in reason(tmp_path)
 
 
 def test_no_tensors(path):
@@ -159,11 +159,32 @@ def test_too_large(path, monkeypatch):
     assert "at most 1000" in reason(path)
 
 
+def test_a_header_is_not_read_at_any_length(path):
+    length = checkpoints.MAX_HEADER_BYTES + 1
+    path.write_bytes(length.to_bytes(8, "little") + b" " * length)
+    assert f"header has {length} bytes" in reason(path)
+
+
+def test_long_names_are_not_quoted_whole(path):
+    name = "x" * 500_000
+    tampered(path, lambda tensors, header: tensors.update({name: np.zeros(2, np.float32)}))
+    assert "is unknown" in reason(path) and len(reason(path)) < 1000
+    with pytest.raises(ValueError, match="File name too long") as error:
+        read_checkpoint(name)
+    assert len(str(error.value)) < 1000
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert "not a plain file" in reason(tmp_path / "pipe")
+
+
 def test_unreadable(path, monkeypatch):
     def refuse(*args, **fields):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(checkpoints, "safe_open", refuse)
+    monkeypatch.setattr(files, "open", refuse, raising=False)
     assert "Permission denied" in reason(path)
 
 
@@ -218,7 +239,11 @@ HEADERS = {
         ({"sizes": [120, 8, 6, 52], "activation": "relu"}, "15 last"),
         ({"sizes": [120, 8, 15], "activation": "relu"}, "shape"),
         ({"sizes": [120, 8, 6, 15, 15], "activation": "relu"}, "missing"),
-        ({"sizes": [120, 2**60, 6, 15], "activation": "relu"}, "shape"),
+        ({"sizes": [120, 2**60, 6, 15], "activation": "relu"}, "more than"),
+        ({"sizes": [120, *[1] * 64, 15], "activation": "relu"}, "65 layers; expected at most 64"),
+        ({"sizes": [1] * 200_000, "activation": "relu"}, "120 first"),
+        ({"sizes": [120, *[1] * 200_000, 15], "activation": "relu"}, "200001 layers"),
+        ({"sizes": "x" * 500_000, "activation": "relu"}, "(500002 characters)"),
     ],
     "training": [(None, "'training' is null")],
     "seed": [("one", "'seed' is text"), (1.5, "'seed' is a number"), (True, "'seed' is a bool")],
@@ -297,7 +322,7 @@ class FullFile:
 
 def test_a_full_disk_leaves_the_old_file(path, monkeypatch):
     before = path.read_bytes()
-    monkeypatch.setattr(checkpoints, "open", FullFile, raising=False)
+    monkeypatch.setattr(files, "open", FullFile, raising=False)
     with pytest.raises(OSError, match="No space left on device") as error:
         write_checkpoint(path, make(seed=1))
     assert str(path) in str(error.value)
@@ -307,7 +332,7 @@ def test_a_full_disk_leaves_the_old_file(path, monkeypatch):
 
 
 def test_a_full_disk_leaves_nothing_new(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoints, "open", FullFile, raising=False)
+    monkeypatch.setattr(files, "open", FullFile, raising=False)
     with pytest.raises(OSError, match="No space left"):
         write_checkpoint(tmp_path / "new.safetensors", make())
     assert not list(tmp_path.iterdir())
@@ -318,8 +343,114 @@ def test_no_folder_to_write_to(tmp_path):
         write_file(tmp_path / "none" / "policy.safetensors", b"")
 
 
+@pytest.mark.parametrize("what", ["a folder", "a pipe", "a link to a device"])
+def test_only_a_plain_file_is_replaced(tmp_path, what):
+    path = tmp_path / "policy.safetensors"
+    if what == "a folder":
+        path.mkdir()
+    elif what == "a pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/null")
+    with pytest.raises(OSError, match="not a plain file"):
+        write_checkpoint(path, make())
+    with pytest.raises(OSError, match="not a plain file"):
+        check_can_write(path)
+    assert list(tmp_path.iterdir()) == [path] and not path.is_file()
+
+
+def test_a_link_is_followed(tmp_path, path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    link = folder / "link.safetensors"
+    link.symlink_to(path)
+    before, mode = path.read_bytes(), path.stat().st_mode
+    write_checkpoint(link, make(seed=1))
+    assert link.is_symlink() and path.read_bytes() != before and path.stat().st_mode == mode
+    assert sorted(folder.iterdir()) == [link]
+
+
+def test_a_link_to_nothing_makes_what_it_points_to(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "new")
+    check_can_write(link)
+    write_file(link, b"data")
+    assert link.is_symlink() and (tmp_path / "new").read_bytes() == b"data"
+
+
+def test_links_in_a_circle_and_names_that_cannot_be(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    for path in (link, tmp_path / ("x" * 1000), f"{tmp_path}/a\0b"):
+        for write in (check_can_write, lambda path: write_file(path, b"")):
+            with pytest.raises(OSError, match="written") as error:
+                write(path)
+            assert len(str(error.value).splitlines()) == 1
+    assert list(tmp_path.iterdir()) == [link]
+
+
+def test_an_interrupted_writer_leaves_nothing(path, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    before = path.read_bytes()
+    monkeypatch.setattr("os.replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_checkpoint(path, make(seed=1))
+    assert list(path.parent.iterdir()) == [path] and path.read_bytes() == before
+
+
+def wide():
+    """A network of 64 MiB and more."""
+    inputs = layout_of("kinds", Rules())[-1][2]
+    return dataclasses.replace(
+        make(),
+        sizes=(inputs, 2**18, 15),
+        weights=[np.zeros((2**18, inputs), np.float32), np.zeros((15, 2**18), np.float32)],
+        biases=[np.zeros(2**18, np.float32), np.zeros(15, np.float32)],
+        value=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "said"),
+    [
+        (lambda: make_with(seed="x"), "'seed' is text"),
+        (lambda: make_with(revision=5), "'revision' is an int"),
+        (lambda: make_with(training=[]), "'training' is a list"),
+        (lambda: make_with(training={"rate": float("nan")}), "NaN|float"),
+        (lambda: make_with(training={"path": Path("x")}), "not JSON serializable"),
+        (lambda: make_with(training={"notes": "x" * 2**20}), "header has"),
+        (lambda: make_with(more=1), "unknown field 'more'"),
+        (lambda: dataclasses.replace(make(), sizes=(120, 9, 6, 15)), "shape"),
+        (lambda: dataclasses.replace(make(), activation="gelu"), "'gelu'"),
+        (lambda: dataclasses.replace(make(), observation="full"), "layout"),
+        (
+            lambda: dataclasses.replace(make(), biases=[b.astype("f8") for b in make().biases]),
+            "F64",
+        ),
+        (lambda: dataclasses.replace(make(), biases=[b * np.nan for b in make().biases]), "finite"),
+        (wide, "more than|at most"),
+    ],
+)
+def test_nothing_is_written_that_would_not_be_read(path, checkpoint, said):
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=said) as error:
+        write_checkpoint(path, checkpoint())
+    assert str(path) in str(error.value) and len(str(error.value).splitlines()) == 1
+    assert list(path.parent.iterdir()) == [path] and path.read_bytes() == before
+
+
+def make_with(**metadata):
+    made = make()
+    made.metadata.update(metadata)
+    return made
+
+
 def test_what_a_killed_writer_left_is_no_obstacle(path):
     left = path.with_name(f"{path.name}.1.tmp")
+    assert is_temporary(left, path.name) and not is_temporary(left, "policy")
+    assert not is_temporary(path.with_name("mine.tmp"), path.name)
     left.write_bytes(b"half")
     write_checkpoint(path, make(seed=1))
     assert sorted(path.parent.iterdir()) == [path, left]

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "pisti_env"
 
 FLOORS = {
+    "files": 0,  # files written whole or not at all
     "quote": 0,  # how messages quote what a user gave
     "cards": 0,  # card ids, text in and out
     "rules": 0,  # which rules are played
@@ -41,6 +42,7 @@ FLOORS = {
 
 PEERS = {
     ("cards", "quote"),
+    ("files", "quote"),
     ("rules", "quote"),
     ("shuffle", "quote"),
     ("rules", "cards"),

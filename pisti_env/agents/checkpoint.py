@@ -12,23 +12,27 @@ used raises `ValueError` with the path and the reason.
 import dataclasses
 import itertools
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
+from pisti_env.files import read_file
+from pisti_env.files import write_file as write_file
 from pisti_env.observation import ENCODINGS, check_encoding, describe
-from pisti_env.quote import quote
+from pisti_env.quote import quote, shorten
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 
 # Raised when a field is added or changes its meaning, or when a piece of an observation does.
 FORMAT_VERSION = 1
 
 MAX_FILE_BYTES = 64 * 2**20
+MAX_HEADER_BYTES = 2**20
+MAX_LAYERS = 64
 HEADER_KEY = "pisti_env"
 ACTIVATIONS = ("relu",)
 
@@ -79,45 +83,27 @@ def layout_of(observation: str, rules: Rules) -> tuple[tuple[str, int, int], ...
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """Return the policy in a file; raise `ValueError`, naming it, for one that cannot be used."""
+    told = shorten(str(path))
     try:
-        return _read(Path(path))
+        return _parse(read_file(path, MAX_FILE_BYTES), str(path))
+    except FileNotFoundError:
+        raise ValueError(f"checkpoint {told} cannot be used: there is no such file") from None
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ValueError(f"checkpoint {path} cannot be read: {reason}") from None
-    except (ValueError, SafetensorError) as error:
-        raise ValueError(f"checkpoint {path} cannot be used: {error}") from None
+        raise ValueError(f"checkpoint {told} cannot be read: {reason}") from None
+    except ValueError as error:
+        raise ValueError(f"checkpoint {told} cannot be used: {error}") from None
 
 
-def _read(path: Path) -> Checkpoint:
-    if not path.exists():
-        raise ValueError("there is no such file")
-    if not path.is_file():
-        raise ValueError("it is not a file")
-    size = path.stat().st_size
-    if size > MAX_FILE_BYTES:
-        raise ValueError(f"it has {size} bytes; a policy has at most {MAX_FILE_BYTES}")
-    with safe_open(path, framework="numpy") as file:
-        header = _parse_header((file.metadata() or {}).get(HEADER_KEY))
-        rules = Rules.from_dict(header["rules"])
-        layout = _check_layout(header["observation"], header["layout"], rules)
-        sizes = _check_network(header["network"], layout[-1][2], header["observation"])
-        shapes = _tensor_shapes(sizes)
-        names = set(file.keys())
-        for name, shape in shapes.items():
-            if name not in names and not name.startswith("value."):
-                raise ValueError(f"its tensor {name!r} is missing")
-            if name in names:
-                _check_tensor(name, file.get_slice(name), shape)
-        unknown = sorted(names - set(shapes))
-        if unknown:
-            raise ValueError(f"its tensor {quote(unknown[0])} is unknown")
-        if len(names & {"value.weight", "value.bias"}) == 1:
-            raise ValueError("it has one of value.weight and value.bias; expected both or neither")
-        tensors = {name: file.get_tensor(name) for name in names}
-    for name, tensor in tensors.items():
-        if not np.isfinite(tensor).all():
-            raise ValueError(f"its tensor {name!r} has numbers that are not finite")
+def _parse(data: bytes, path: str) -> Checkpoint:
+    """Return the policy that the bytes of a file hold; raise `ValueError` with what is wrong."""
+    header = _parse_header(_header_text(data))
+    rules = Rules.from_dict(header["rules"])
+    layout = _check_layout(header["observation"], header["layout"], rules)
+    sizes = _check_network(header["network"], layout[-1][2], header["observation"])
+    tensors = _parse_tensors(data, _tensor_shapes(sizes))
     layers = range(len(sizes) - 1)
+    has_value = "value.bias" in tensors
     return Checkpoint(
         rules=rules,
         observation=header["observation"],
@@ -126,13 +112,61 @@ def _read(path: Path) -> Checkpoint:
         activation=header["network"]["activation"],
         weights=[tensors[f"layers.{layer}.weight"] for layer in layers],
         biases=[tensors[f"layers.{layer}.bias"] for layer in layers],
-        value=(tensors["value.weight"], tensors["value.bias"]) if "value.bias" in names else None,
+        value=(tensors["value.weight"], tensors["value.bias"]) if has_value else None,
         metadata={
             name: header[name]
             for name in ("format_version", "training", "seed", "revision", "strength")
         },
-        path=str(path),
+        path=path,
     )
+
+
+def _header_text(data: bytes) -> str | None:
+    """Return this package's entry of a safetensors header, None if it has none."""
+    size = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or len(data) < 8 + size:
+        raise ValueError("it is not a safetensors file, or a part of one")
+    if size > MAX_HEADER_BYTES:
+        raise ValueError(f"its header has {size} bytes; expected at most {MAX_HEADER_BYTES}")
+    try:
+        entries = json.loads(data[8 : 8 + size])
+        return entries.get("__metadata__", {}).get(HEADER_KEY)
+    except (ValueError, RecursionError, AttributeError):
+        raise ValueError("it is not a safetensors file: its header is damaged") from None
+
+
+def _parse_tensors(data: bytes, shapes: dict[str, list[int]]) -> dict[str, np.ndarray]:
+    """Return the tensors by name; raise unless they are all there, in float32 and these shapes,
+    and finite. Those of the value may be missing."""
+    try:
+        stored = dict(deserialize(data))  # type: ignore[no-untyped-call]
+    except SafetensorError as error:
+        raise ValueError(shorten(str(error))) from None
+    tensors = {}
+    for name, shape in shapes.items():
+        if name in stored:
+            tensors[name] = _check_tensor(name, stored.pop(name), shape)
+        elif not name.startswith("value."):
+            raise ValueError(f"its tensor {name!r} is missing")
+    if stored:
+        raise ValueError(f"its tensor {quote(min(stored))} is unknown")
+    if len(tensors.keys() & {"value.weight", "value.bias"}) == 1:
+        raise ValueError("it has one of value.weight and value.bias; expected both or neither")
+    return tensors
+
+
+def _check_tensor(name: str, stored: dict[str, Any], shape: list[int]) -> np.ndarray:
+    """Return a stored tensor as an array; raise unless it is float32 of the shape and finite."""
+    if stored["dtype"] != "F32":
+        raise ValueError(f"its tensor {name!r} has dtype {stored['dtype']}; expected F32")
+    if stored["shape"] != shape:
+        raise ValueError(
+            f"its tensor {name!r} has shape {quote(stored['shape'])}; expected {shape}"
+        )
+    numbers = np.frombuffer(stored["data"], "<f4").reshape(shape).astype(np.float32)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"its tensor {name!r} has numbers that are not finite")
+    return numbers
 
 
 def _parse_header(text: str | None) -> dict[str, Any]:
@@ -142,7 +176,7 @@ def _parse_header(text: str | None) -> dict[str, Any]:
     try:
         header = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"its header is not JSON ({error})") from None
+        raise ValueError(f"its header is not JSON ({shorten(str(error))})") from None
     if not isinstance(header, dict):
         raise ValueError(f"its header is {_kind(header)}; expected a JSON object")
     # First, since a newer format may have other fields.
@@ -198,7 +232,7 @@ def _check_layout(
         if ours is None or theirs != list(ours):
             raise ValueError(
                 f"its layout of {quote(observation)} is not this version's: it has "
-                f"{json.dumps(theirs)} where this version has {json.dumps(ours)}"
+                f"{shorten(json.dumps(theirs))} where this version has {json.dumps(ours)}"
             )
     return layout
 
@@ -206,7 +240,7 @@ def _check_layout(
 def _check_network(network: dict[str, Any], inputs: int, observation: str) -> tuple[int, ...]:
     """Return the sizes of the layers; raise unless they fit the observation and its actions."""
     if set(network) != {"sizes", "activation"}:
-        raise ValueError(f"its network has {sorted(network)}; expected activation and sizes")
+        raise ValueError(f"its network has {quote(sorted(network))}; expected activation and sizes")
     if network["activation"] not in ACTIVATIONS:
         raise ValueError(
             f"its activation is {quote(network['activation'])}; expected {', '.join(ACTIVATIONS)}"
@@ -225,6 +259,14 @@ def _check_network(network: dict[str, Any], inputs: int, observation: str) -> tu
             f"its sizes are {quote(sizes)}; expected {inputs} first, the numbers of the "
             f"observation, and {actions} last, the actions"
         )
+    if len(sizes) > MAX_LAYERS + 1:
+        raise ValueError(f"it has {len(sizes) - 1} layers; expected at most {MAX_LAYERS}")
+    size = 4 * sum(math.prod(shape) for shape in _tensor_shapes(tuple(sizes)).values())
+    if size > MAX_FILE_BYTES:
+        raise ValueError(
+            f"its sizes are {quote(sizes)}, of which the tensors have more than the "
+            f"{MAX_FILE_BYTES} bytes that a policy may have"
+        )
     return tuple(sizes)
 
 
@@ -235,14 +277,6 @@ def _tensor_shapes(sizes: tuple[int, ...]) -> dict[str, list[int]]:
         shapes[f"layers.{layer}.weight"] = [outputs, inputs]
         shapes[f"layers.{layer}.bias"] = [outputs]
     return {**shapes, "value.weight": [1, sizes[-2]], "value.bias": [1]}
-
-
-def _check_tensor(name: str, tensor: Any, shape: list[int]) -> None:
-    """Raise unless a tensor, not loaded yet, has float32 and the shape."""
-    if tensor.get_dtype() != "F32":
-        raise ValueError(f"its tensor {name!r} has dtype {tensor.get_dtype()}; expected F32")
-    if tensor.get_shape() != shape:
-        raise ValueError(f"its tensor {name!r} has shape {tensor.get_shape()}; expected {shape}")
 
 
 # Playing under other rules.
@@ -337,7 +371,10 @@ def make_checkpoint(
 
 
 def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> None:
-    """Write a policy to a file, all of it or nothing; see `write_file`."""
+    """Write a policy to a file, all of it or nothing; see `write_file`.
+
+    Raises `ValueError` for one that `read_checkpoint` would refuse, and writes nothing then.
+    """
     tensors: dict[str, np.ndarray] = {}
     for layer, (weight, bias) in enumerate(zip(checkpoint.weights, checkpoint.biases, strict=True)):
         tensors[f"layers.{layer}.weight"] = weight
@@ -356,31 +393,20 @@ def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> No
         **checkpoint.metadata,
         "format_version": FORMAT_VERSION,
     }
-    write_file(path, pack(tensors, header))
+    try:
+        data = pack(tensors, header)
+        if len(data) > MAX_FILE_BYTES:
+            raise ValueError(f"it would have {len(data)} bytes; expected at most {MAX_FILE_BYTES}")
+        _parse(data, str(path))
+    except (TypeError, ValueError, RecursionError, SafetensorError) as error:  # no data of JSON
+        raise ValueError(
+            f"checkpoint {shorten(str(path))} was not written, since it could not be read again: "
+            f"{shorten(str(error))}"
+        ) from None
+    write_file(path, data)
 
 
 def pack(tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> bytes:
     """Return the bytes of a safetensors file with JSON in its header."""
     arrays = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     return save(arrays, {HEADER_KEY: json.dumps(header, allow_nan=False)})
-
-
-def write_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file, all of it or nothing: to a neighbour first, which then takes its place.
-
-    Raises `OSError` with one sentence if that fails; what was there before is still there then.
-    """
-    path = Path(path)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")  # two processes do not share it
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        reason = error.strerror or str(error)
-        raise OSError(
-            f"{path} ({len(data)} bytes) could not be written: {reason}; nothing was changed"
-        ) from None
