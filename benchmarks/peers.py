@@ -29,7 +29,6 @@ from tqdm import tqdm
 from benchmarks import yardstick
 from pisti_env import pisti_v0
 from pisti_env.bench import (
-    DTYPES,
     LEARNER_TABLES,
     Play,
     machine,
@@ -370,10 +369,10 @@ def all_peers() -> Iterator[Peer]:
     yield Peer(name, RULES, "pisti-env", lambda: play_rules(RULES_TABLES, 1))
     yield Peer(f"plain C, {plural(RULES_TABLES, 'table')}", RULES, "cc", start_c)
 
-    for dtype, tables, threads in itertools.product(DTYPES, BATCH_TABLES, range(1, THREADS + 1)):
+    for tables, threads in itertools.product(BATCH_TABLES, range(1, THREADS + 1)):
         if threads <= tables:
-            name = f"pisti-env, {dtype}, {plural(tables, 'table')}, {plural(threads, 'thread')}"
-            start = functools.partial(play_batch, tables, threads, dtype=dtype)
+            name = f"pisti-env, {plural(tables, 'table')}, {plural(threads, 'thread')}"
+            start = functools.partial(play_batch, tables, threads)
             yield Peer(name, BATCH, "pisti-env", start)
     for game in ("tic_tac_toe", "leduc_holdem", "sparrow_mahjong"):
         yield Peer(f"Pgx {game}, {PGX_TABLES:,} tables", BATCH, "pgx", pgx_game(game))
@@ -516,7 +515,7 @@ def as_json(results: Sequence[Result], seconds: float, rounds: int) -> str:
 
 def draw_chart(results: Sequence[Result], path: Path) -> None:
     """Draw the medians as bars on one logarithmic scale, a panel per group; of our batch the best
-    number of tables for each dtype and number of threads."""
+    number of tables for each number of threads."""
     import matplotlib
 
     matplotlib.use("agg")
@@ -567,15 +566,14 @@ def chart_bars(results: Sequence[Result]) -> Iterator[list[Result]]:
         ran.sort(key=lambda result: result.speed or 0.0, reverse=True)
         if group == BATCH:
             ours = [result for result in ran if result.peer.ours]
-            best = {batch_of(result): result for result in reversed(ours)}
+            best = {threads_of(result): result for result in reversed(ours)}
             ran = [result for result in ran if not result.peer.ours or result in best.values()]
         yield ran
 
 
-def batch_of(result: Result) -> tuple[str, str]:
-    """Return the dtype and the threads of a batch of ours."""
-    _, dtype, _, threads = result.peer.name.split(", ")
-    return dtype, threads
+def threads_of(result: Result) -> str:
+    """Return the threads of a batch of ours."""
+    return result.peer.name.rpartition(", ")[2]
 
 
 def short(speed: float) -> str:

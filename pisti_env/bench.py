@@ -25,7 +25,7 @@ from tqdm import tqdm
 from pisti_env import __version__, pisti_v0, single
 from pisti_env.compile import at, compiled
 from pisti_env.game import GAME, play, table_rules
-from pisti_env.observation import ENCODINGS, MOST
+from pisti_env.observation import ENCODINGS
 from pisti_env.rules import Rules
 from pisti_env.shuffle import GAMMA, draw_numbers, mix
 from pisti_env.tables import Tables
@@ -35,7 +35,6 @@ SEED = 0
 NUM_TABLES = (1, 64, 4096, 65_536)
 THREADS = (1, 2)
 ENCODING = "kinds"
-DTYPES = tuple(MOST)
 ENCODING_TABLES = 4096
 LEARNER_TABLES = 1024
 PLAYS_AT_ONCE = 4096  # of a batch, before the clock is looked at
@@ -70,9 +69,8 @@ def cases() -> Iterator[Case]:
         name = f"{plural(tables, 'table')}, {plural(threads, 'thread')}"
         if threads <= tables:
             yield Case(name, RULES, functools.partial(play_rules, tables, threads))
-            for dtype in DTYPES:
-                start = functools.partial(play_batch, tables, threads, dtype=dtype)
-                yield Case(f"{ENCODING} in {dtype}, {name}", OBSERVED, start)
+            start = functools.partial(play_batch, tables, threads)
+            yield Case(f"{ENCODING}, {name}", OBSERVED, start)
     for encoding in ENCODINGS:
         if encoding != ENCODING:
             name = f"{encoding}, {plural(ENCODING_TABLES, 'table')}, 1 thread"
@@ -197,11 +195,9 @@ def add_scores(
         checksum[0] += state
 
 
-def play_batch(
-    num_tables: int, threads: int, encoding: str = ENCODING, dtype: str = "float32"
-) -> Play:
+def play_batch(num_tables: int, threads: int, encoding: str = ENCODING) -> Play:
     """Play a `DealBatch`, with an observation and a mask for every play."""
-    batch = DealBatch(num_tables, observation=encoding, seed=SEED, threads=threads, dtype=dtype)
+    batch = DealBatch(num_tables, observation=encoding, seed=SEED, threads=threads)
     samplers = draw_numbers(SEED, np.arange(num_tables))
     actions = np.zeros(num_tables, np.int64)
 
@@ -326,13 +322,13 @@ def measure(play: Play, seconds: float) -> float:
     return plays / taken
 
 
-def bytes_per_table(dtype: str | None) -> int:
+def bytes_per_table(encoding: str | None) -> int:
     """Return the memory that a batch has for each table, perhaps with observations and masks."""
     few, many = 1024, 2048
-    if dtype is None:
+    if encoding is None:
         sizes = [memory_of(Tables(Rules(), n)) for n in (few, many)]
     else:
-        batches = [DealBatch(n, observation=ENCODING, dtype=dtype) for n in (few, many)]
+        batches = [DealBatch(n, observation=encoding) for n in (few, many)]
         sizes = [memory_of(b, b._tables, b._to_play) for b in batches]
     return (sizes[1] - sizes[0]) // (many - few)
 
@@ -367,7 +363,7 @@ def run(seconds: float, rounds: int) -> dict[str, Any]:
     memory = {
         "record": GAME.itemsize,
         "table": bytes_per_table(None),
-        **{f"table_with_{ENCODING}_in_{dtype}": bytes_per_table(dtype) for dtype in DTYPES},
+        f"table_with_{ENCODING}": bytes_per_table(ENCODING),
     }
     return {
         "machine": machine(),
@@ -393,12 +389,11 @@ def report(benchmark: dict[str, Any]) -> str:
                 speed = result["plays_per_second"]
                 lines.append(f"| {result['name']} | {speed:,.0f} | {speed / first:,.2f} |")
     size = benchmark["bytes"]
-    observed, counted = (size[f"table_with_{ENCODING}_in_{dtype}"] for dtype in DTYPES)
+    observed = size[f"table_with_{ENCODING}"]
     lines += [
         "",
         f"Memory: {size['table']:,} bytes a table, {observed:,} with observations of {ENCODING} "
-        f"and masks, {counted:,} with those in uint8; a million tables take "
-        f"{observed / 1e3:,.2f} GB, or {counted / 1e3:,.2f}.",
+        f"and masks; a million tables take {observed / 1e3:,.2f} GB.",
         ", ".join(f"{name} {value}" for name, value in benchmark["machine"].items()),
         ", ".join(f"{name} {value}" for name, value in benchmark["versions"].items()),
         f"Medians of {plural(len(results[0]['rounds']), 'round')} of "

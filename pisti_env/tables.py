@@ -15,7 +15,7 @@ from pisti_env import game, shuffle
 from pisti_env.checks import check_starters
 from pisti_env.compile import announce_compilation, compiled, quick
 from pisti_env.observation import Encoder, encoder
-from pisti_env.observation.write import NO_NUMBERS, NOT_OBSERVED, find_illegal
+from pisti_env.observation.write import NO_NUMBERS, NOT_OBSERVED, find_illegal, play_and_observe
 from pisti_env.quote import quote
 from pisti_env.rules import Rules
 
@@ -23,17 +23,17 @@ REWARDS = ("difference", "terminal", "win")
 
 
 @functools.cache
-def warm_up(dtype: str = "float32") -> None:
+def warm_up() -> None:
     """Have everything compiled, once in a process, saying so if that takes a while."""
     with announce_compilation():
         rules, row = Rules(), np.zeros(1, np.int64)
-        encoding = encoder("full", rules, dtype)
+        encoding = encoder("full", rules)
         tables = Tables(rules, 1)
         check_starters(rules, np.array([rules.deck_cards()], np.int8))
         tables.start(row)
         masks = np.zeros((1, encoding.num_actions), np.int8)
         encoding.mask(tables.games, row, masks)
-        encoding.encode(tables.games, row, row, np.zeros((1, encoding.size), dtype), masks)
+        encoding.encode(tables.games, row, row, np.zeros((1, encoding.size), np.float32), masks)
         tables.find_cards(masks.argmax(axis=1), encoding.action_of_card)
         tables.play()
         to_play = ToPlay(encoding, 1)
@@ -45,7 +45,7 @@ def warm_up(dtype: str = "float32") -> None:
 class ToPlay:
     """What the seats to play observe at `num_tables` tables, as `Tables` rewrites it.
 
-    Attributes: `encoder`; `seats` (n,) int8; `observations` (n, d) of the encoder's dtype; `masks`
+    Attributes: `encoder`; `seats` (n,) int8; `observations` (n, d) float32; `masks`
     (n, a) int8; `legal` (n,) int64, the masks as bits; `observation` (d,) and `mask` (a,) of the
     first table.
     """
@@ -53,7 +53,7 @@ class ToPlay:
     def __init__(self, encoder: Encoder, num_tables: int):
         self.encoder = encoder
         self.seats = np.zeros(num_tables, np.int8)
-        self.observations = np.zeros((num_tables, encoder.size), encoder.dtype)
+        self.observations = np.zeros((num_tables, encoder.size), np.float32)
         self.masks = np.zeros((num_tables, encoder.num_actions), np.int8)
         self.legal = np.zeros(num_tables, np.int64)
         self._set_views()
@@ -243,7 +243,7 @@ class Tables:
     def _play_and_observe(
         self, encoder: Encoder, rows: np.ndarray, actions: np.ndarray, *buffers: np.ndarray
     ) -> None:
-        quick(encoder.play_and_observe)(
+        quick(play_and_observe)(
             self.games,
             self._table_rules,
             encoder.layouts,

@@ -40,10 +40,8 @@ class DealBatch:
 
     `rules` (and single fields of them), `observation` and `rewards` are as in `pisti_v0`. `seed`
     decides the decks; without one they are unpredictable. `threads` share the tables; a table plays
-    the same deals whatever `num_envs` and `threads`. With `dtype="uint8"` observations take a
-    quarter of the memory, and less time: they are the counts before they are scaled, and times
-    `scales` (d,) float32 they are what they would be without it, but that points above 255 are 255.
-    The first episodes begin at once. Raises `ValueError` for a wrong argument.
+    the same deals whatever `num_envs` and `threads`. The first episodes begin at once.
+    Raises `ValueError` for a wrong argument.
     """
 
     def __init__(
@@ -54,7 +52,6 @@ class DealBatch:
         rewards: str = "difference",
         seed: int | None = None,
         threads: int = 1,
-        dtype: str = "float32",
         **fields: Any,
     ):
         for name, value in (("num_envs", num_envs), ("threads", threads)):
@@ -63,9 +60,8 @@ class DealBatch:
         self.num_envs = num_envs
         self.rules = resolve_rules(rules, **fields)
         self.observation = observation
-        encoding = encoder(observation, self.rules, dtype)
-        self.scales = encoding.scales.copy()
-        warm_up(encoding.dtype)
+        encoding = encoder(observation, self.rules)
+        warm_up()
         self._to_play = ToPlay(encoding, num_envs)
         self._show_buffers()
         self.deal_ended = np.zeros(num_envs, np.bool_)

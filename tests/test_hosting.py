@@ -34,24 +34,6 @@ def test_a_kind_is_the_lowest_card_of_it_and_a_card_its_kind():
     assert (as_kinds == KIND_OF_CARD[faces.action_masks.argmax(axis=1)]).all()
 
 
-@pytest.mark.parametrize("name", ["pisti-2p", "counting"])
-def test_agents_play_the_same_at_tables_whose_observations_are_counts(name):
-    agent, rows = load(name), np.arange(40)
-    scaled, counts = (
-        DealBatch(40, observation=agent.observation, seed=0, dtype=dtype)
-        for dtype in ("float32", "uint8")
-    )
-    for _ in range(12):
-        actions = ask(agent, scaled, rows)
-        assert (ask(agent, counts, rows) == actions).all()
-        masks = counts.action_masks
-        assert (agent.act(counts.observations * counts.scales, masks) == actions).all()
-        with pytest.raises(ValueError, match="observation has dtype uint8"):
-            agent.act(counts.observations, masks)
-        scaled.step(actions)
-        counts.step(actions)
-
-
 def test_each_agent_is_asked_only_where_it_sits():
     batch = DealBatch(100, seed=0)
     agents = [Lowest("kinds"), Lowest("full")]

@@ -18,14 +18,13 @@ from referee import random_rules
 
 from pisti_env import Rules, game, pisti_v0
 from pisti_env.cards import NO_CARD
-from pisti_env.observation import LAYOUTS as RECORDS
 from pisti_env.observation import (
+    LAYOUT,
     MAX_NUMBERS,
     describe,
     encoder,
     state_encoder,
 )
-from pisti_env.observation.write import PLAY_AND_OBSERVE
 from pisti_env.vector import DealBatch
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -334,37 +333,27 @@ def test_starters_that_lie_face_down_may_be_unknown(encoding):
     assert (env.observe("player_0")["observation"] == before).all()
 
 
-def test_what_is_compiled_for_a_dtype_has_files_of_its_own():
-    """They are named after the function, and two processes may write them at once."""
-    names = {function.__qualname__ for function in PLAY_AND_OBSERVE.values()}
-    assert names == {"play_and_observe_float32", "play_and_observe_uint8"}
-
-
 @pytest.mark.parametrize("encoding", LAYOUTS)
 def test_all_of_a_row_is_written(encoding):
     """Rows are written over others, and those of kinds are not cleared before."""
     rng = seeded("stale", encoding)
     for env, _ in random_moments(rng, 4 if INTERPRETED else 40, 2):
         rules, games = env.rules, env._tables.games
-        encoders = [state_encoder(rules)]
-        if encoding != "state":
-            encoders = [encoder(encoding, rules, dtype) for dtype in ("float32", "uint8")]
-        for encoding_there in encoders:
-            size, actions = encoding_there.size, encoding_there.num_actions
-            for seat in range(rules.players):
-                results = []
-                for stale in (0, 7):
-                    # As the middle one of three rows, of which the others stay as they are.
-                    numbers = np.full((3, size), stale, encoding_there.dtype)
-                    masks = np.full((3, actions), stale, np.int8)
-                    row, seats = np.zeros(1, np.int64), np.array([seat])
-                    encoding_there.encode(games, row, seats, numbers[1:2], masks[1:2])
-                    assert (numbers[[0, 2]] == stale).all() and (masks[[0, 2]] == stale).all()
-                    results.append((numbers[1].tolist(), masks[1].tolist()))
-                assert results[0] == results[1]
+        encodes = state_encoder(rules) if encoding == "state" else encoder(encoding, rules)
+        for seat in range(rules.players):
+            results = []
+            for stale in (0, 7):
+                # As the middle one of three rows, of which the others stay as they are.
+                numbers = np.full((3, encodes.size), stale, np.float32)
+                masks = np.full((3, encodes.num_actions), stale, np.int8)
+                row, seats = np.zeros(1, np.int64), np.array([seat])
+                encodes.encode(games, row, seats, numbers[1:2], masks[1:2])
+                assert (numbers[[0, 2]] == stale).all() and (masks[[0, 2]] == stale).all()
+                results.append((numbers[1].tolist(), masks[1].tolist()))
+            assert results[0] == results[1]
 
 
-@pytest.mark.parametrize("record", [game.GAME, game.TABLE_RULES, RECORDS["float32"]])
+@pytest.mark.parametrize("record", [game.GAME, game.TABLE_RULES, LAYOUT])
 def test_no_field_is_hidden_by_an_attribute_of_every_record(record):
     """In plain Python `record.size` is not a field of this name."""
     assert not set(record.names) & set(dir(np.void))

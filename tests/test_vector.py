@@ -77,60 +77,6 @@ def test_a_table_is_an_environment(players, encoding, rewards):
                 one_by_one.begin(table)
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("case", range(1 if INTERPRETED else 6))
-def test_counts_in_uint8_are_the_same_before_they_are_scaled(case, encoding):
-    rng = seeded("uint8", case, encoding)
-    rules = Rules(**random_rules(rng))
-    batches = [
-        DealBatch(2 if INTERPRETED else 9, rules, encoding, seed=case, threads=2, dtype=dtype)
-        for dtype in ("float32", "uint8")
-    ]
-    generator = np.random.default_rng(case)
-    for _ in range(12 if INTERPRETED else rules.num_plays * 3):
-        scaled, counts = (batch.observations for batch in batches)
-        assert counts.dtype == np.uint8 and counts.shape == scaled.shape
-        same = np.isclose(counts * batches[1].scales, scaled, rtol=0, atol=1e-7)
-        assert (same | (counts == 255)).all()
-        assert np.rint(scaled / batches[1].scales)[~same].min(initial=256) > 255
-        assert (batches[0].action_masks == batches[1].action_masks).all()
-        actions = choose(batches[0], generator)
-        for result, other in zip(*(batch.step(actions) for batch in batches), strict=True):
-            assert (result == other).all()
-
-
-def test_points_above_255_are_255_in_uint8():
-    rules = Rules(target=2000, ace_points=300)
-    scaled, counts = (DealBatch(8, rules, seed=0, dtype=dtype) for dtype in ("float32", "uint8"))
-    generator, most = np.random.default_rng(0), 0
-    for _ in range(200):
-        points = np.rint(scaled.observations / counts.scales)
-        assert (counts.observations == np.minimum(points, 255)).all()
-        most = max(most, points.max())
-        actions = choose(scaled, generator)
-        scaled.step(actions)
-        counts.step(actions)
-    assert most > 1000
-
-
-def test_a_batch_in_uint8_can_be_copied():
-    batch = DealBatch(3, seed=0, dtype="uint8")
-    same = pickle.loads(pickle.dumps(batch))
-    for _ in range(60):
-        assert same.observations.dtype == np.uint8
-        assert same.observations.tobytes() == batch.observations.tobytes()
-        assert same.observe_as("full").dtype == np.float32
-        actions = batch.action_masks.argmax(axis=1)
-        batch.step(actions)
-        same.step(actions)
-
-
-@pytest.mark.parametrize("dtype", ["float16", "uint", int, None, "no dtype", [1]], ids=repr)
-def test_a_dtype_that_there_is_not_is_refused(dtype):
-    with pytest.raises(ValueError, match=r"dtype is .*; expected one of float32, uint8"):
-        DealBatch(1, dtype=dtype)
-
-
 @pytest.mark.parametrize("case", range(4))
 def test_tables_under_random_rules(case):
     """Matches too: their later deals are given to the environment with the scores so far."""

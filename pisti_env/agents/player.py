@@ -36,11 +36,6 @@ class Player(abc.ABC):
         With `seeds`, uint64 (n,), what is drawn depends on them alone. Raises `ValueError` for
         arrays that do not fit, and a mask without a legal action.
         """
-        if getattr(observation, "dtype", None) == np.uint8:
-            raise ValueError(
-                "observation has dtype uint8; expected float32 numbers, which counts are when they "
-                "are multiplied by the `scales` of their batch"
-            )
         rows = np.ascontiguousarray(np.atleast_2d(observation), np.float32)
         masks = np.ascontiguousarray(np.atleast_2d(action_mask), np.int8)
         number = len(rows)

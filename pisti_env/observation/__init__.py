@@ -7,9 +7,8 @@ and `write` has the compiled functions that do it.
 from pisti_env.observation.encode import Encoder, describe, encoder, state_encoder
 from pisti_env.observation.pieces import (
     ENCODINGS,
-    LAYOUTS,
+    LAYOUT,
     MAX_NUMBERS,
-    MOST,
     PIECES,
     Layout,
     LayoutRow,
@@ -18,9 +17,8 @@ from pisti_env.observation.pieces import (
 
 __all__ = [
     "ENCODINGS",
-    "LAYOUTS",
+    "LAYOUT",
     "MAX_NUMBERS",
-    "MOST",
     "PIECES",
     "Encoder",
     "Layout",

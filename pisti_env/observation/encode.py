@@ -13,13 +13,11 @@ from pisti_env.observation.pieces import (
     ABSENT,
     ENCODINGS,
     GROUPS,
-    LAYOUTS,
-    MOST,
+    LAYOUT,
     PIECES,
     STATE,
     Layout,
     LayoutRow,
-    check_dtype,
     check_encoding,
 )
 from pisti_env.observation.write import (
@@ -27,7 +25,7 @@ from pisti_env.observation.write import (
     NO_NUMBERS,
     NO_SEATS,
     NOTHING_PLAYED,
-    PLAY_AND_OBSERVE,
+    play_and_observe,
 )
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 
@@ -35,27 +33,21 @@ from pisti_env.rules import Rules, RulesLike, resolve_rules
 class Encoder:
     """An encoding under some rules: its sizes, and the functions that fill arrays with it.
 
-    Attributes: `size` numbers in an observation, of a `dtype`; the `scales` (size,) float32 that
-    make float32 numbers of counts; `layout`; `num_actions`, 52 or 15, and their `action_names`;
-    `action_of_card` (52,) int64; for compiled functions `layouts` (1,), and `play_and_observe` as
-    it is compiled for the dtype.
+    Attributes: `size` numbers in an observation, float32; `layout`; `num_actions`, 52 or 15, and
+    their `action_names`; `action_of_card` (52,) int64; `layouts` (1,) for compiled functions.
     """
 
-    def __init__(
-        self, rules: Rules, num_actions: int, pieces: tuple[str, ...], dtype: str = "float32"
-    ):
+    def __init__(self, rules: Rules, num_actions: int, pieces: tuple[str, ...]):
         for group in GROUPS:
             if 0 < len(set(group) & set(pieces)) < len(group):
                 raise ValueError(f"an encoding has all of {', '.join(group)}, or none of them")
-        self._made_of = (rules, num_actions, pieces, dtype)
-        self.dtype = dtype
+        self._made_of = (rules, num_actions, pieces)
         self.num_actions = num_actions
         self.action_names = CARD_NAMES if num_actions == NUM_CARDS else KIND_NAMES
         faces = np.arange(NUM_CARDS, dtype=np.int64)
         self.action_of_card = faces if num_actions == NUM_CARDS else KIND_OF_CARD.astype(np.int64)
         self._table_rules = game.table_rules(rules)
-        self.play_and_observe = PLAY_AND_OBSERVE[dtype]
-        self.layouts = np.zeros(1, LAYOUTS[dtype])
+        self.layouts = np.zeros(1, LAYOUT)
         rows: list[LayoutRow] = []
         divisors: list[int] = []
         for piece in PIECES:
@@ -74,16 +66,14 @@ class Encoder:
         after = self.size - self.layouts["packet_plays"][0] - rules.packet_size
         if num_actions == NUM_KINDS and "packet_plays" in pieces and after < 8 - rules.hand_size:
             raise ValueError(f"{after} numbers follow packet_plays, too few; see `write_packet`")
-        self.scales = (1 / np.array(divisors)).astype(np.float32)
         self.layout = Layout(rows)
         self.layouts["numbers"] = self.size
         self.layouts["faces"] = num_actions == NUM_CARDS
         self.layouts["num_actions"] = num_actions
-        self.layouts["most"] = MOST[dtype]
         self.layouts["action_of"] = self.action_of_card
-        one = np.float32(1 / num_actions) if dtype == "float32" else np.uint8(1)
-        self.layouts["named"][0, :NUM_CARDS] = (self.action_of_card + 1).astype(dtype) * one
-        self.layouts["scales"][0, : self.size] = self.scales if dtype == "float32" else 1
+        names = (self.action_of_card + 1).astype(np.float32)
+        self.layouts["named"][0, :NUM_CARDS] = names * np.float32(1 / num_actions)
+        self.layouts["scales"][0, : self.size] = (1 / np.array(divisors)).astype(np.float32)
         self.layouts.setflags(write=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -97,7 +87,7 @@ class Encoder:
         observations: np.ndarray,
         action_masks: np.ndarray | None = None,
     ) -> None:
-        """Fill `observations` (k, size), contiguous and of this dtype, with what `seats` (k,) know
+        """Fill `observations` (k, size), contiguous float32, with what `seats` (k,) know
         at `games[rows]`, and `action_masks` as `mask` does."""
         masks = NO_MASKS if action_masks is None else action_masks
         self._observe(games, rows, seats, observations, masks)
@@ -105,7 +95,7 @@ class Encoder:
     def mask(self, games: np.ndarray, rows: np.ndarray, action_masks: np.ndarray) -> None:
         """Fill `action_masks` (k, num_actions) int8 with the plays of the seats whose turn it is at
         `games[rows]`, all 0 where the deal is over."""
-        nothing = np.zeros((0, 0), self.dtype)
+        nothing = np.zeros((0, 0), np.float32)
         self._observe(games, rows, np.zeros_like(rows), nothing, action_masks)
 
     def _observe(
@@ -116,7 +106,7 @@ class Encoder:
         observations: np.ndarray,
         masks: np.ndarray,
     ) -> None:
-        quick(self.play_and_observe)(
+        quick(play_and_observe)(
             games,
             self._table_rules,
             self.layouts,
@@ -131,14 +121,14 @@ class Encoder:
         )
 
 
-def encoder(observation: str, rules: Rules, dtype: str = "float32") -> Encoder:
-    """Return the encoder of an encoding's name, for observations of a dtype."""
-    return _encoder(check_encoding(observation), rules, check_dtype(dtype))
+def encoder(observation: str, rules: Rules) -> Encoder:
+    """Return the encoder of an encoding's name."""
+    return _encoder(check_encoding(observation), rules)
 
 
 @functools.lru_cache(maxsize=256)
-def _encoder(observation: str, rules: Rules, dtype: str) -> Encoder:
-    return Encoder(rules, *ENCODINGS[observation], dtype)
+def _encoder(observation: str, rules: Rules) -> Encoder:
+    return Encoder(rules, *ENCODINGS[observation])
 
 
 @functools.lru_cache(maxsize=256)

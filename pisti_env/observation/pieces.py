@@ -9,7 +9,7 @@ and bottom_card. So the cards it has not seen are the deck less those.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -176,31 +176,23 @@ _NUMBER_OF = {piece.name: number for number, piece in enumerate(PIECES)}
 # No encoding has more numbers, under any rules.
 MAX_NUMBERS = 1024
 
-# The dtypes of an observation, and the largest count that each can hold. Counts are scaled in
-# float32 alone. Only points can be more than 255, and no other number is more than 104.
-MOST = {"float32": np.iinfo(np.int64).max, "uint8": np.iinfo(np.uint8).max}
-
 # An encoding for the compiled functions: where each piece begins, ABSENT if it is not in it, by the
-# piece's name; and what belongs to cards and to numbers. Of each dtype.
+# piece's name; and what belongs to cards and to numbers.
 ABSENT = -1
-LAYOUTS = {
-    dtype: np.dtype(
-        (
-            np.record,
-            [
-                *((piece.name, np.int64) for piece in PIECES),
-                ("numbers", np.int64),  # of an observation; `size` is an attribute of any record
-                ("faces", np.int64),  # 1 with 52 actions, 0 with 15
-                ("num_actions", np.int64),
-                ("most", np.int64),  # see MOST
-                ("action_of", np.int64, (NUM_CARDS,)),
-                ("named", dtype, (NUM_CARDS + 1,)),  # the number that names a card, or NO_CARD
-                ("scales", dtype, (MAX_NUMBERS,)),
-            ],
-        )
+LAYOUT = np.dtype(
+    (
+        np.record,
+        [
+            *((piece.name, np.int64) for piece in PIECES),
+            ("numbers", np.int64),  # of an observation; `size` is an attribute of any record
+            ("faces", np.int64),  # 1 with 52 actions, 0 with 15
+            ("num_actions", np.int64),
+            ("action_of", np.int64, (NUM_CARDS,)),
+            ("named", np.float32, (NUM_CARDS + 1,)),  # the number that names a card, or NO_CARD
+            ("scales", np.float32, (MAX_NUMBERS,)),
+        ],
     )
-    for dtype in MOST
-}
+)
 
 _BASIC = ("hand", "top", "pile_size", "jacks_seen")
 _PUBLIC_COUNTS = (
@@ -298,14 +290,3 @@ def check_encoding(observation: str) -> str:
             f"observation is {quote(observation)}; expected one of {', '.join(ENCODINGS)}"
         )
     return observation
-
-
-def check_dtype(dtype: Any) -> str:
-    """Return the name of a dtype of observations; raise `ValueError` if it is none."""
-    try:
-        name = np.dtype(dtype).name
-    except TypeError:
-        name = ""
-    if name not in MOST:
-        raise ValueError(f"dtype is {quote(dtype)}; expected one of {', '.join(MOST)}")
-    return name

@@ -1,8 +1,5 @@
 """How the pieces of an observation are written: one compiled function for each group of them."""
 
-import types
-from typing import Any
-
 import numpy as np
 
 from pisti_env.cards import JACK, NO_CARD, NUM_CARDS, NUM_RANKS
@@ -29,7 +26,7 @@ from pisti_env.game import (
     play_table,
     side_of,
 )
-from pisti_env.observation.pieces import ABSENT, MOST
+from pisti_env.observation.pieces import ABSENT
 from pisti_env.rules import NUM_STARTERS
 
 # For the arguments of `play_and_observe` that are not needed.
@@ -46,6 +43,7 @@ NO_MASKS = np.zeros((0, 0), np.int8)
 NOT_OBSERVED = (NO_SEATS, NO_NUMBERS, np.zeros((0, 0), np.float32), NO_MASKS)
 
 
+@compiled
 def play_and_observe(
     games,
     table,
@@ -93,18 +91,6 @@ def play_and_observe(
             bits = write_mask(game, layout, masks[place])
             if len(observers) == 0:
                 seats[i], legal[i] = me, bits
-
-
-def _for_dtype(dtype: str) -> Any:
-    """Return `play_and_observe` as a compiled function of its own: `quick` has no look at types,
-    and files of compiled code are shared by functions of one name."""
-    name = f"{play_and_observe.__name__}_{dtype}"
-    copy = types.FunctionType(play_and_observe.__code__, globals(), name)
-    copy.__qualname__ = name
-    return compiled(copy)
-
-
-PLAY_AND_OBSERVE = {dtype: _for_dtype(dtype) for dtype in MOST}
 
 
 @compiled
@@ -354,7 +340,7 @@ def write_sizes(game, rules, layout, me, row):
         row[at(layout.dealer + ahead)] = seat == game.dealer
         seat = next_seat(seat, rules)
     write(game.packet, layout.packet, layout, row)
-    write(min(rules.target, layout.most), layout.target, layout, row)
+    write(rules.target, layout.target, layout, row)
 
 
 @inlined
@@ -363,11 +349,10 @@ def write_sides(game, rules, layout, me, row):
     if layout.captured == ABSENT:
         return
     side = side_of(me, rules)
-    most = min(rules.target + rules.max_deal_points, layout.most)
+    most = rules.target + rules.max_deal_points
     for ahead in range(rules.sides):
         write(game.captured[at(side)], layout.captured + ahead, layout, row)
-        points = min(game.public_points[at(side)], layout.most)
-        write(points, layout.public_points + ahead, layout, row)
+        write(game.public_points[at(side)], layout.public_points + ahead, layout, row)
         write(game.pistis[at(side)], layout.pistis + ahead, layout, row)
         write(game.jack_pistis[at(side)], layout.jack_pistis + ahead, layout, row)
         match_points = min(game.match_points[at(side)], most)
