@@ -1,6 +1,7 @@
 """What users give, checked at the border: the rest of the package believes it."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,12 +28,12 @@ def check_deck(rules: Rules, deck: Any) -> np.ndarray:
             f"missing: {card_names(sorted(missing)) or 'none'}; expected the {rules.deck_size} "
             "cards of these rules in dealing order"
         )
-    return check_starters(rules, np.array([cards], np.int8))[0]
+    return check_starters(rules, np.array([cards], np.int8), ["deck"])[0]
 
 
-def check_starters(rules: Rules, decks: np.ndarray) -> np.ndarray:
-    """Return `decks` (n, deck_size); raise `ValueError` if in one of them no starter can be turned
-    up that is not a jack. Tried out at tables of their own."""
+def check_starters(rules: Rules, decks: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Return `decks` (n, deck_size); raise `ValueError`, with its name of `names`, if in one of
+    them no starter can be turned up that is not a jack. Tried out at tables of their own."""
     num_decks = len(decks)
     dealt = np.zeros(num_decks, np.bool_)
     game.deal_rows(
@@ -44,8 +45,9 @@ def check_starters(rules: Rules, decks: np.ndarray) -> np.ndarray:
         dealt,
     )
     if not dealt.all():
+        wrong = int(np.argmin(dealt))
         raise ValueError(
-            f"deck is {card_names(decks[np.argmin(dealt)])}; expected one with a card to turn up "
+            f"{names[wrong]} is {card_names(decks[wrong])}; expected one with a card to turn up "
             "that is not a jack"
         )
     return decks
@@ -66,10 +68,11 @@ def check_decks(rules: Rules, decks: Any, num_decks: int) -> np.ndarray:
     if wrong.any():
         table = int(np.argmax(wrong))
         try:
-            check_deck(rules, decks[table])
+            check_deck(rules, decks[table].tolist())
         except ValueError as error:
             raise ValueError(f"decks[{table}]: {error}") from None
-    return check_starters(rules, decks.astype(np.int8))
+    names = [f"decks[{table}]" for table in range(num_decks)]
+    return check_starters(rules, decks.astype(np.int8), names)
 
 
 def check_dealers(rules: Rules, dealers: Any, num_dealers: int) -> np.ndarray:
@@ -92,6 +95,15 @@ def check_dealer(rules: Rules, dealer: Any) -> int:
     raise ValueError(f"dealer is {quote(dealer)}; expected a seat from 0 to {rules.players - 1}")
 
 
+def check_viewer(rules: Rules, seat: Any) -> int | None:
+    """Return a seat as an int, None for a spectator; raise `ValueError` for anything else."""
+    if seat is None or (is_int(seat) and 0 <= seat < rules.players):
+        return None if seat is None else int(seat)
+    raise ValueError(
+        f"seat is {quote(seat)}; expected None or an int from 0 to {rules.players - 1}"
+    )
+
+
 def check_scores(rules: Rules, scores: Any) -> np.ndarray:
     """Return starting scores as (sides,) int64; raise `ValueError` if they cannot be played on."""
     if rules.target is None:
@@ -105,11 +117,18 @@ def check_scores(rules: Rules, scores: Any) -> np.ndarray:
         or not all(is_int(score) and 0 <= score <= MAX_POINTS for score in scores)
     ):
         raise ValueError(f"scores is {quote(scores)}; expected {expected}")
-    totals, over = np.array(scores, np.int64), np.zeros(1, np.bool_)
-    game.find_decided(totals[np.newaxis], game.table_rules(rules), over)
-    if over[0]:
+    totals = np.array(scores, np.int64)
+    if find_decided(rules, totals[np.newaxis]) >= 0:
         raise ValueError(f"scores is {quote(scores)}; expected a match that is not decided yet")
     return totals
+
+
+def find_decided(rules: Rules, totals: np.ndarray) -> int:
+    """Return the first of the matches with match points `totals` (n, sides) int64 that is decided
+    already, -1 if none is."""
+    over = np.zeros(len(totals), np.bool_)
+    game.find_decided(totals, game.table_rules(rules), over)
+    return int(np.argmax(over)) if over.any() else -1
 
 
 def check_actions(actions: Any, num_tables: int) -> np.ndarray:
@@ -125,6 +144,50 @@ def check_actions(actions: Any, num_tables: int) -> np.ndarray:
             f"{num_tables} ints, one per table"
         )
     return np.array(actions, np.int64)
+
+
+def refusal(what: str, action: Any, names: Sequence[str], who: str, hand: Any) -> ValueError:
+    """Return what to raise for an illegal action: `what` it is the action of, the `names` of all
+    actions, and `who` holds which `hand` of cards."""
+    name = f" ({names[action]})" if is_int(action) and 0 <= action < len(names) else ""
+    return ValueError(
+        f"{what} is {quote(action)}{name}, which is not in the hand of {who}, {card_names(hand)}; "
+        "play one of those"
+    )
+
+
+def check_state(state: Any, ours: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return copies of the arrays of a state of the tables, which have the names, shapes and dtypes
+    of `ours`; raise `ValueError` naming one that has not."""
+    if not isinstance(state, Mapping):
+        raise ValueError(
+            f"state of the tables is {quote(state)}; expected a dict, as get_state() returns it"
+        )
+    copies = {}
+    for name, mine in ours.items():
+        theirs = state.get(name)
+        if not isinstance(theirs, np.ndarray) or (theirs.shape, theirs.dtype) != (
+            mine.shape,
+            mine.dtype,
+        ):
+            raise ValueError(
+                f"state of the tables has no {name} of shape {mine.shape} and dtype {mine.dtype}; "
+                "give what get_state() returned with as many tables"
+            )
+        copies[name] = np.array(theirs, order="C")
+    return copies
+
+
+def check_range(name: str, numbers: np.ndarray, low: float, high: float) -> None:
+    """Raise `ValueError` naming the table, the first index, of a number that is not from `low` to
+    `high`."""
+    within = (numbers >= low) & (numbers <= high)  # False for what is no number
+    if not within.all():
+        place = tuple(np.argwhere(~within)[0].tolist())
+        raise ValueError(
+            f"{name} of table {place[0]} has {numbers[place].item()!r}; expected numbers from "
+            f"{low} to {high}"
+        )
 
 
 def is_row(value: Any) -> bool:

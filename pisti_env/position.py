@@ -32,10 +32,8 @@ from pisti_env import game
 from pisti_env.cards import CARD_NAMES, NO_CARD, parse_card
 from pisti_env.knowledge import View, make_view
 from pisti_env.quote import quote
-from pisti_env.rules import NUM_STARTERS, Rules, parse_rules, rules_text
+from pisti_env.rules import MAX_MATCH_POINTS, NUM_STARTERS, Rules, parse_rules, rules_text
 from pisti_env.tables import Tables
-
-MAX_MATCH_POINTS = 2**60  # far more than any match has, and still an int of 64 bits
 
 FORMAT = "pisti1"
 NOTHING = "-"

@@ -23,6 +23,7 @@ NUM_STARTERS = 4
 
 # Points are summed in 64-bit integers; a value this large keeps every sum of a match exact.
 MAX_POINTS = 1_000_000_000
+MAX_MATCH_POINTS = 2**60  # far more than any match has, and still an int of 64 bits
 
 PRESETS: dict[str, dict[str, Any]] = {
     "standard": {},

@@ -6,18 +6,26 @@ deal stays as it is until `next_deals` or `start` is called for its table.
 
 import functools
 import secrets
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from pisti_env import game, shuffle
-from pisti_env.checks import check_starters
+from pisti_env.cards import CARD_NAMES, NO_CARD, NUM_CARDS
+from pisti_env.checks import (
+    check_decks,
+    check_range,
+    check_starters,
+    check_state,
+    find_decided,
+)
 from pisti_env.compile import announce_compilation, compiled, quick
 from pisti_env.observation import Encoder, encoder
 from pisti_env.observation.write import NO_NUMBERS, NOT_OBSERVED, find_illegal, play_and_observe
 from pisti_env.quote import quote
-from pisti_env.rules import Rules
+from pisti_env.rules import MAX_MATCH_POINTS, Rules
 
 REWARDS = ("difference", "terminal", "win")
 
@@ -29,7 +37,7 @@ def warm_up() -> None:
         rules, row = Rules(), np.zeros(1, np.int64)
         encoding = encoder("full", rules)
         tables = Tables(rules, 1)
-        check_starters(rules, np.array([rules.deck_cards()], np.int8))
+        check_starters(rules, np.array([rules.deck_cards()], np.int8), ["deck"])
         tables.start(row)
         masks = np.zeros((1, encoding.num_actions), np.int8)
         encoding.mask(tables.games, row, masks)
@@ -40,6 +48,27 @@ def warm_up() -> None:
         tables.observe(to_play, row)
         to_play.find_illegal(row)
         tables.play_on(to_play.masks.argmax(axis=1), to_play, row)
+
+
+class OneThread:
+    """`with` it, one thread at a time uses some tables, and a second one is refused: compiled code
+    runs beside other threads, and two that change a table would spoil memory. A copy is free."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError(
+                "another thread is using these tables at this moment; let one thread at a time do "
+                "so, or give each its own copy (copy.deepcopy)"
+            )
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OneThread, ()
 
 
 class ToPlay:
@@ -65,12 +94,12 @@ class ToPlay:
         self.buffers = (self.seats, self.legal, self.observations, self.masks)
 
     def __getstate__(self) -> dict[str, Any]:
-        """In a copy, a view would be none."""
+        """Leave out what `_set_views` sets: copied, it would show arrays of its own."""
         views = ("observation", "mask", "buffers")
         return {name: value for name, value in self.__dict__.items() if name not in views}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(writable(state))
+        self.__dict__.update(own_arrays(state))
         self._set_views()
 
     def find_illegal(self, actions: np.ndarray) -> int:
@@ -85,7 +114,7 @@ class Tables:
     Attributes: `games` (n,) records of `game.GAME`; `decks` (n, deck_size) int8 in dealing order,
     before a jack or bottom card is moved; `rewards` (n, sides) float32 of the last play; `scored`
     and `over` (n,) bool: whether the deal, the episode has ended; `deals_dealt` (n,) int64 of the
-    seed.
+    seed. Who offers tables to users does so `with tables.one_thread:`.
     """
 
     def __init__(
@@ -115,6 +144,7 @@ class Tables:
         self._gains = np.zeros((num_tables, rules.sides), np.int64)
         self._earned = np.zeros((num_tables, rules.sides))  # in the episode so far
         self._shares = np.zeros((num_tables, rules.sides))
+        self.one_thread = OneThread()
         self._set_arguments()
         self.reseed(secrets.randbits(64))
 
@@ -125,12 +155,12 @@ class Tables:
         self._results = (self._gains, self.rewards, self.scored, self.over, self._shares)
 
     def __getstate__(self) -> dict[str, Any]:
-        """In a copy, arrays that are read-only would not be."""
+        """Leave out what `_set_arguments` sets: copied, it would be arrays of their own."""
         arguments = ("_table_rules", "_cards_are_actions", "_results")
         return {name: value for name, value in self.__dict__.items() if name not in arguments}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(writable(state))
+        self.__dict__.update(own_arrays(state))
         self._set_arguments()
 
     def reseed(self, seed: int) -> None:
@@ -190,27 +220,74 @@ class Tables:
         self.over[rows] = False
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return copies of all that the tables go on from, each (n, …)."""
-        num_tables = len(self.games)
+        """Return all that the tables go on from, new arrays (n, …): how each deal was dealt, and
+        its `plays` (n, num_plays) so far, NO_CARD for those to come."""
+        rules, games = self.rules, self.games
+        played = np.arange(rules.num_plays) < games["num_plays"][:, np.newaxis]
         return {
-            "games": self.games.copy().view(np.uint8).reshape(num_tables, -1),
             "decks": self.decks.copy(),
             "dealers": self._dealers.copy(),
+            "match_points": games["match_points"][:, : rules.sides].copy(),
+            "plays": np.where(played, games["plays"][:, : rules.num_plays], np.int8(NO_CARD)),
             "deals_dealt": self.deals_dealt.copy(),
             "earned": self._earned.copy(),
             "seeds": self._seeds.copy(),
         }
 
     def set_state(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from what `get_state` returned."""
-        self.games[:] = np.ascontiguousarray(state["games"]).view(game.GAME)[:, 0]
-        self.decks[:] = state["decks"]
-        self._dealers[:] = state["dealers"]
-        self.deals_dealt[:] = state["deals_dealt"]
-        self._earned[:] = state["earned"]
-        self._seeds[:] = state["seeds"]
+        """Go on from what `get_state` returned, by dealing and playing all of it anew.
+
+        Raises `ValueError` naming field and table, and changes nothing, for what no tables of these
+        rules can have come to in the middle of their deals.
+        """
+        rules, num_tables = self.rules, len(self.games)
+        given = check_state(state, self.get_state())
+        check_range("dealers", given["dealers"], 0, rules.players - 1)
+        most = 0 if rules.target is None else MAX_MATCH_POINTS
+        check_range("match_points", given["match_points"], 0, most)
+        decided = -1 if rules.target is None else find_decided(rules, given["match_points"])
+        if decided >= 0:
+            raise ValueError(
+                f"match_points of table {decided} is {given['match_points'][decided].tolist()}; "
+                "expected a match that is not decided yet"
+            )
+        check_range("deals_dealt", given["deals_dealt"], 1, MAX_MATCH_POINTS)
+        check_range("earned", given["earned"], 0, MAX_MATCH_POINTS)
+        tables = Tables(rules, num_tables, self._numbers, self.reward_kind)
+        decks = check_decks(rules, given["decks"], num_tables)
+        tables.start(self.all_rows, decks, given["dealers"])
+        tables.games["match_points"][:, : rules.sides] = given["match_points"]
+        tables.play_all(given["plays"])
+        self.games[:] = tables.games
+        self.decks[:] = decks
+        self._dealers[:] = given["dealers"]
+        self.deals_dealt[:] = given["deals_dealt"]
+        self._earned[:] = given["earned"]
+        self._seeds[:] = given["seeds"]
         self.scored[:] = False
         self.over[:] = False
+
+    def play_all(self, plays: np.ndarray) -> None:
+        """Play the cards `plays` (n, num_plays), table by table in their order up to NO_CARD; raise
+        `ValueError` for one that is not in the hand, and if they are all of the deal."""
+        faces = np.arange(NUM_CARDS)
+        for number in range(plays.shape[1]):
+            rows = np.flatnonzero((plays[:, number:] != NO_CARD).any(axis=1))
+            cards = plays[rows, number].astype(np.int64)
+            illegal = self.find_cards(cards, faces, rows)
+            if illegal >= 0:
+                card = int(cards[illegal])
+                name = CARD_NAMES[card] if 0 <= card < NUM_CARDS else str(card)
+                raise ValueError(
+                    f"plays of table {rows[illegal]} has {name} as play {number}; expected a card "
+                    "of the hand to play"
+                )
+            self.play(rows)
+        if self.scored.any():
+            raise ValueError(
+                f"plays of table {np.argmax(self.scored)} is a whole deal; expected one that goes "
+                "on"
+            )
 
     def find_cards(
         self, actions: np.ndarray, action_of_card: np.ndarray, rows: np.ndarray | None = None
@@ -290,11 +367,11 @@ class Tables:
         ]
 
 
-def writable(state: dict[str, Any]) -> dict[str, Any]:
-    """Return an object's state with copies of arrays that are read-only, as those are that were
-    pickled out of band."""
+def own_arrays(state: dict[str, Any]) -> dict[str, Any]:
+    """Return an object's state as it was pickled, with copies of arrays that compiled code cannot
+    use: those pickled out of band may be read-only, or lie anywhere in memory."""
     return {
-        name: value.copy() if isinstance(value, np.ndarray) and not value.flags.writeable else value
+        name: value.copy() if isinstance(value, np.ndarray) and not value.flags.carray else value
         for name, value in state.items()
     }
 

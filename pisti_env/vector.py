@@ -9,27 +9,51 @@ rewards, ended = batch.step(actions)
 ```
 """
 
+import copy
+import os
 import secrets
+import statistics
+import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
+import gymnasium
 import numpy as np
 
-from pisti_env.cards import card_names
-from pisti_env.checks import check_actions, check_dealers, check_decks, is_int
-from pisti_env.knowledge import hand_of
+from pisti_env.checks import (
+    check_actions,
+    check_dealers,
+    check_decks,
+    check_range,
+    check_state,
+    check_viewer,
+    is_int,
+    refusal,
+)
+from pisti_env.knowledge import View, hand_of, make_view
 from pisti_env.observation import encoder, state_encoder
+from pisti_env.position import write_position
 from pisti_env.quote import quote
-from pisti_env.rules import RulesLike, resolve_rules
+from pisti_env.rules import MAX_MATCH_POINTS, RulesLike, resolve_rules
 from pisti_env.shuffle import check_seed
-from pisti_env.tables import Tables, ToPlay, warm_up, writable
+from pisti_env.tables import Tables, ToPlay, own_arrays, warm_up
+
+FEWEST_TABLES = 512  # to be worth a thread
+
+# When it is tried out whether one thread or all are faster: so many steps with each in turn, after
+# so many steps; after twice as many each time that it is as before, but not after more than these.
+TRIAL_STEPS = 5
+FIRST_PAUSE, LONGEST_PAUSE = 16, 1024
+
+_SCORES = ("points", "cards", "pistis", "jack_pistis")  # of a side in `_last_deals`
 
 
 class DealBatch:
     """`num_envs` tables of the same rules, played in lockstep; a table that ends restarts at once.
 
-    The buffers are rewritten in place by each step; copy what is to be kept:
+    The buffers are rewritten in place by each step; copy what is to be kept. What is written into
+    them changes nothing else: which actions are legal is decided by the tables.
 
     - `observations` (n, d): what the seat to play observes at each table, float32 in [0, 1];
     - `action_masks` (n, a) int8: its legal actions;
@@ -39,9 +63,13 @@ class DealBatch:
     - `illegal_actions`: how many steps were refused for one.
 
     `rules` (and single fields of them), `observation` and `rewards` are as in `pisti_v0`. `seed`
-    decides the decks; without one they are unpredictable. `threads` share the tables; a table plays
-    the same deals whatever `num_envs` and `threads`. The first episodes begin at once.
+    decides the decks; without one they are unpredictable. At most `threads` share the tables: one
+    plays alone where tables are few or more threads are slower, which is tried out now and then. A
+    table plays the same deals whatever `num_envs` and `threads`. The first episodes begin at once.
     Raises `ValueError` for a wrong argument.
+
+    One Python thread at a time may use a batch; another one's call meanwhile is a `RuntimeError`.
+    A step that was broken off (by Ctrl-C) leaves no deal under way: `reset()` begins anew.
     """
 
     def __init__(
@@ -63,19 +91,24 @@ class DealBatch:
         encoding = encoder(observation, self.rules)
         warm_up()
         self._to_play = ToPlay(encoding, num_envs)
+        self._deal_ended = np.zeros(num_envs, np.bool_)
+        self._final_scores = np.zeros((num_envs, self.rules.sides), np.int64)
         self._show_buffers()
-        self.deal_ended = np.zeros(num_envs, np.bool_)
-        self.final_scores = np.zeros((num_envs, self.rules.sides), np.int64)
         self.illegal_actions = 0
         self._tables = Tables(self.rules, num_envs, rewards=rewards)
-        self._shares = np.array_split(self._tables.all_rows, min(threads, num_envs))
-        self._pool = self._make_pool()
+        # The deal before this one of a match, -1 where there is none, see `_SCORES`.
+        self._last_deals = np.full((num_envs, self.rules.sides, len(_SCORES)), -1)
+        self._under_way = False
+        self._threads = Threads(num_envs, int(threads))
         self.reset(secrets.randbits(64) if seed is None else seed)
 
     def _show_buffers(self) -> None:
-        self.observations = self._to_play.observations
-        self.action_masks = self._to_play.masks
-        self.seats = self._to_play.seats
+        """Hand out views, so that a change of a buffer's own shape or dtype is the user's alone."""
+        self.observations = self._to_play.observations[:]
+        self.action_masks = self._to_play.masks[:]
+        self.seats = self._to_play.seats[:]
+        self.deal_ended = self._deal_ended[:]
+        self.final_scores = self._final_scores[:]
 
     @property
     def decks(self) -> np.ndarray:
@@ -99,9 +132,6 @@ class DealBatch:
             dealers = check_dealers(self.rules, dealers, self.num_envs)
         if seed is not None:
             check_seed(seed)
-        self.deal_ended[:] = False
-        if seed is not None:
-            self._tables.reseed(seed)
 
         def start(rows: np.ndarray) -> None:
             self._tables.start(
@@ -111,7 +141,14 @@ class DealBatch:
             )
             self._tables.observe(self._to_play, rows)
 
-        self._in_shares(start)
+        with self._tables.one_thread:
+            self._under_way = False
+            if seed is not None:
+                self._tables.reseed(seed)
+            self._deal_ended[:] = False
+            self._last_deals[:] = -1
+            self._threads.run(start)
+            self._under_way = True
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Play one card at every table; a table whose episode is over begins the next one at once.
@@ -122,20 +159,30 @@ class DealBatch:
         Raises `ValueError`, before any card is played, if an action is not in the hand to play.
         """
         actions = check_actions(actions, self.num_envs)
-        illegal = self._to_play.find_illegal(actions)
-        if illegal >= 0:
-            self._refuse(illegal, int(actions[illegal]))
         tables, ended = self._tables, np.empty(self.num_envs, np.bool_)
 
         def play(rows: np.ndarray) -> None:
             tables.play_on(actions, self._to_play, rows)
             share = slice(rows[0], rows[-1] + 1)
-            ended[share], self.deal_ended[share] = tables.over[share], tables.scored[share]
+            ended[share], self._deal_ended[share] = tables.over[share], tables.scored[share]
             if tables.scored[share].any():
                 self._restart(rows[tables.scored[share]])
 
-        self._in_shares(play)
-        return tables.rewards.copy(), ended
+        with tables.one_thread:
+            self._check_under_way()
+            illegal = self._to_play.find_illegal(actions)
+            if illegal >= 0:
+                self._refuse(illegal, int(actions[illegal]))
+            self._under_way = False  # until all of it is played: it may be broken off
+            self._threads.run_and_time(play)
+            self._under_way = True
+            return tables.rewards.copy(), ended
+
+    def _check_under_way(self) -> None:
+        if not self._under_way:
+            raise gymnasium.error.ResetNeeded(
+                "the last step or reset was broken off, so no deal is under way; call reset() first"
+            )
 
     def observe_as(self, encoding: str, rows: np.ndarray | None = None) -> np.ndarray:
         """Return what the seats to play observe in another encoding, a new (n, d) float32 array.
@@ -145,14 +192,18 @@ class DealBatch:
         """
         other, games, rows = encoder(encoding, self.rules), self._tables.games, self._rows(rows)
         observations = np.empty((len(rows), other.size), np.float32)
-        other.encode(games, rows, games["to_play"][rows].astype(np.int64), observations)
+        with self._tables.one_thread:
+            self._check_under_way()
+            other.encode(games, rows, games["to_play"][rows].astype(np.int64), observations)
         return observations
 
     def action_masks_as(self, encoding: str, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the action masks of another encoding, a new (n, a) int8 array, or of `rows`."""
         other, rows = encoder(encoding, self.rules), self._rows(rows)
         action_masks = np.empty((len(rows), other.num_actions), np.int8)
-        other.mask(self._tables.games, rows, action_masks)
+        with self._tables.one_thread:
+            self._check_under_way()
+            other.mask(self._tables.games, rows, action_masks)
         return action_masks
 
     def _rows(self, rows: Any) -> np.ndarray:
@@ -169,74 +220,180 @@ class DealBatch:
         everything = state_encoder(self.rules)
         states = np.empty((self.num_envs, everything.size), np.float32)
         rows = self._tables.all_rows
-        everything.encode(self._tables.games, rows, np.zeros_like(rows), states)
+        with self._tables.one_thread:
+            self._check_under_way()
+            everything.encode(self._tables.games, rows, np.zeros_like(rows), states)
         return states
+
+    def view(self, table: int, seat: int | None) -> View:
+        """Return what a seat of a table knows, or with None what everyone there does."""
+        row, seat = self._row(table), check_viewer(self.rules, seat)
+        with self._tables.one_thread:
+            self._check_under_way()
+            return make_view(
+                self._tables.games[row : row + 1], self.rules, seat, self._last_deal(row)
+            )
+
+    def score(self, table: int) -> list[dict[str, int]]:
+        """Return a dict per side of a table, seat 0's first: points (face-down starters included),
+        cards, pistis, jack_pistis, match_points. Not an observation: for tests, logs, displays."""
+        row = self._row(table)
+        with self._tables.one_thread:
+            self._check_under_way()
+            return self._tables.score(row)
+
+    def position(self, table: int, seat: int | None = None) -> str:
+        """Return what a seat of a table, or a spectator, knows as one line of text; see
+        `position.py`."""
+        return write_position(self.rules, seat, self.view(table, seat))
+
+    def _row(self, table: Any) -> int:
+        """Return a table's number as an int; raise `ValueError` if there is none of that number."""
+        if is_int(table) and 0 <= table < self.num_envs:
+            return int(table)
+        raise ValueError(f"table is {quote(table)}; expected an int from 0 to {self.num_envs - 1}")
+
+    def _last_deal(self, row: int) -> list[dict[str, int]] | None:
+        """Return the scores of the deal before this one of a table's match, None if there is none,
+        as `deals` of an environment has them."""
+        match_points = self._tables.games["match_points"][row].tolist()
+        sides = self._last_deals[row].tolist()
+        if sides[0][0] < 0:
+            return None
+        return [
+            {**dict(zip(_SCORES, scores, strict=True)), "match_points": match_points[side]}
+            for side, scores in enumerate(sides)
+        ]
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return all that the tables go on from, as arrays (n, …), whatever the threads."""
-        return self._tables.get_state()
+        with self._tables.one_thread:
+            self._check_under_way()
+            return {**self._tables.get_state(), "last_deals": self._last_deals.copy()}
 
     def set_state(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from what `get_state` returned, with the same rules, rewards and number of tables.
 
-        Raises `ValueError`, and changes nothing, for arrays of other names, shapes or dtypes.
+        Everything is dealt and played anew. Raises `ValueError`, and changes nothing, for arrays of
+        other names, shapes or dtypes, and, naming field and table, for what no table can be in.
         """
-        for name, ours in self.get_state().items():
-            theirs = state.get(name)
-            if theirs is None or theirs.shape != ours.shape or theirs.dtype != ours.dtype:
-                raise ValueError(
-                    f"state of the tables has no {name} of shape {ours.shape} and dtype "
-                    f"{ours.dtype}; give what get_state() returned with as many tables"
-                )
-
-        self.deal_ended[:] = False
-        self._tables.set_state(state)
-        self._in_shares(lambda rows: self._tables.observe(self._to_play, rows))
+        tables = self._tables
+        with tables.one_thread:
+            last_deals = check_state(state, {"last_deals": self._last_deals})["last_deals"]
+            none = (last_deals < 0).all(axis=(1, 2), keepdims=True)
+            check_range("last_deals", np.where(none, 0, last_deals), 0, MAX_MATCH_POINTS)
+            tables.set_state(state)
+            self._under_way = False
+            self._last_deals[:] = last_deals
+            self._deal_ended[:] = False
+            self._threads.run(lambda rows: tables.observe(self._to_play, rows))
+            self._under_way = True
 
     def __getstate__(self) -> dict[str, Any]:
-        """A pool of threads cannot be copied; the copy gets its own."""
-        return {**self.__dict__, "_pool": None}
+        """Leave out the views of the buffers: copied, they would be arrays of their own."""
+        views = ("observations", "action_masks", "seats", "deal_ended", "final_scores")
+        return {name: value for name, value in self.__dict__.items() if name not in views}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(writable(state))
+        self.__dict__.update(own_arrays(state))
         self._show_buffers()
-        self._pool = self._make_pool()
+
+    def __copy__(self) -> "DealBatch":
+        return copy.deepcopy(self)
 
     def close(self) -> None:
         """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
-
-    def _make_pool(self) -> ThreadPoolExecutor | None:
-        others = len(self._shares) - 1
-        return ThreadPoolExecutor(others) if others else None
-
-    def _in_shares(self, function: Callable[[np.ndarray], None]) -> None:
-        """Call `function(rows)` for every thread's share of the tables, in that thread; the first
-        one's is this."""
-        first, *others = self._shares
-        waiting = [self._pool.submit(function, rows) for rows in others] if self._pool else []
-        function(first)
-        for share in waiting:
-            share.result()
+        self._threads.close()
 
     def _restart(self, scored: np.ndarray) -> None:
         """Note the scores of the deals that ended, and begin the next deals and episodes."""
-        tables = self._tables
-        self.final_scores[scored] = tables.games["public_points"][scored, : self.rules.sides]
+        tables, sides = self._tables, self.rules.sides
         over = tables.over[scored]
-        tables.start(scored[over])
-        tables.next_deals(scored[~over])
+        ended, going_on = scored[over], scored[~over]
+        self._final_scores[scored] = tables.games["public_points"][scored, :sides]
+        if len(going_on):
+            for number, field in enumerate(("public_points", "captured", "pistis", "jack_pistis")):
+                self._last_deals[going_on, :, number] = tables.games[field][going_on, :sides]
+        self._last_deals[ended] = -1
+        tables.start(ended)
+        tables.next_deals(going_on)
         tables.observe(self._to_play, scored)
 
     def _refuse(self, table: int, action: int) -> None:
         """Raise for an illegal action."""
         self.illegal_actions += 1
-        seat = int(self.seats[table])
-        hand = hand_of(self._tables.games[table : table + 1], seat)
-        names = self._to_play.encoder.action_names
-        name = f" ({names[action]})" if 0 <= action < len(names) else ""
-        raise ValueError(
-            f"action of table {table} is {action}{name}, which is not in the hand of seat {seat}, "
-            f"{card_names(hand)}; play one of those"
-        )
+        here = self._tables.games[table : table + 1]
+        seat = int(here["to_play"][0])
+        names, hand = self._to_play.encoder.action_names, hand_of(here, seat)
+        raise refusal(f"action of table {table}", action, names, f"seat {seat}", hand)
+
+
+class Threads:
+    """Does what is to be done at tables in one thread, or shared out among at most `most` threads:
+    in whichever way was faster of late."""
+
+    def __init__(self, num_tables: int, most: int):
+        self._made_of = (num_tables, most)
+        self._most = max(1, min(most, num_tables // FEWEST_TABLES))
+        all_rows = np.arange(num_tables)
+        self._shares = {number: np.array_split(all_rows, number) for number in (1, self._most)}
+        self._now = 1  # how many threads were faster of late
+        self._pause, self._steps_to_trial = FIRST_PAUSE, 0
+        self._seconds: dict[int, list[float]] = {number: [] for number in self._shares}
+        self._pool: ThreadPoolExecutor | None = None
+        self._process = 0  # whose threads the pool's are
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Threads cannot be copied; a copy makes its own."""
+        return Threads, self._made_of
+
+    def run(self, function: Callable[[np.ndarray], None]) -> None:
+        """Call `function(rows)` for all tables' rows, in shares."""
+        self._share_out(function, self._now)
+
+    def run_and_time(self, function: Callable[[np.ndarray], None]) -> None:
+        """As `run`, and now and then try out how many threads are faster at this."""
+        if self._most == 1 or self._steps_to_trial > 0:
+            self._steps_to_trial -= 1
+            self.run(function)
+            return
+        number = min(self._seconds, key=lambda number: len(self._seconds[number]))
+        start = time.perf_counter()
+        self._share_out(function, number)
+        self._seconds[number].append(time.perf_counter() - start)
+        if min(map(len, self._seconds.values())) == TRIAL_STEPS:
+            self._decide()
+
+    def _decide(self) -> None:
+        """End a trial: go on with what was faster, until the next one."""
+        before = self._now
+        self._now = min(self._seconds, key=lambda number: statistics.median(self._seconds[number]))
+        self._pause = FIRST_PAUSE if self._now != before else min(2 * self._pause, LONGEST_PAUSE)
+        self._steps_to_trial = self._pause
+        for seconds in self._seconds.values():
+            seconds.clear()
+
+    def _share_out(self, function: Callable[[np.ndarray], None], number: int) -> None:
+        """Call `function(rows)` in `number` threads, each with its share of the rows; one of them
+        is this thread. Returns, or raises, when all are done."""
+        first, *others = self._shares[number]
+        pool = self._our_pool() if others else None
+        shares = [pool.submit(function, rows) for rows in others] if pool else []
+        try:
+            function(first)
+        finally:
+            wait(shares)
+        for share in shares:
+            share.result()
+
+    def _our_pool(self) -> ThreadPoolExecutor:
+        """Return a pool of this process: a forked child has its parent's without the threads."""
+        if self._pool is None or self._process != os.getpid():
+            self._pool, self._process = ThreadPoolExecutor(self._most - 1), os.getpid()
+        return self._pool
+
+    def close(self) -> None:
+        """End the threads; what is done later starts new ones."""
+        if self._pool is not None and self._process == os.getpid():
+            self._pool.shutdown()
+        self._pool = None

@@ -1,14 +1,21 @@
 """Many tables at once are many times one table."""
 
+import copy
+import os
 import pickle
+import signal
+import threading
+import time
 
+import gymnasium
 import numba
 import numpy as np
 import pytest
 from places import ENCODINGS, seeded
 from referee import complete, numbers, random_deck, random_rules
 
-from pisti_env import Rules, pisti_v0
+from pisti_env import Rules, pisti_v0, vector
+from pisti_env.cards import KIND_OF_CARD
 from pisti_env.vector import DealBatch
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -167,7 +174,7 @@ def play(batch, steps, seed=0):
 
 @pytest.mark.parametrize("target", [None, 21])
 @pytest.mark.parametrize(("num_envs", "threads"), [(1, 1), (5, 1), (16, 3), (13, 13), (16, 50)])
-def test_a_table_is_the_same_in_any_batch(num_envs, threads, target):
+def test_a_table_is_the_same_in_any_batch(threads_always, num_envs, threads, target):
     steps = 4 if INTERPRETED else 150
     largest = DealBatch(16, target=target, seed=3)
     other = DealBatch(num_envs, target=target, seed=3, threads=threads)
@@ -212,7 +219,7 @@ def test_restarted_tables_go_on_with_their_own_decks():
 
 @pytest.mark.parametrize("encoding", ["kinds", "full"])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_an_illegal_action_is_refused_before_anything_is_played(encoding, threads):
+def test_an_illegal_action_is_refused_before_anything_is_played(threads_always, encoding, threads):
     batch = DealBatch(9, observation=encoding, players=3, seed=5, threads=threads)
     same = DealBatch(9, observation=encoding, players=3, seed=5)
     rng = np.random.default_rng(0)
@@ -393,7 +400,7 @@ def test_buffers_are_rewritten_in_place_and_results_are_not():
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_other_encodings_of_some_rows(threads):
+def test_other_encodings_of_some_rows(threads_always, threads):
     batch = DealBatch(7, players=3, observation="kinds", seed=1, threads=threads)
     rng = np.random.default_rng(1)
     for _ in range(10):
@@ -453,7 +460,7 @@ def test_actions_may_lie_anywhere_in_memory(form):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_batch_from_memory_that_is_read_only_goes_on(threads):
+def test_a_batch_from_memory_that_is_read_only_goes_on(threads_always, threads):
     """As a worker gets it that shares its memory with others."""
     batch = DealBatch(5, target=51, seed=3, threads=threads)
     buffers = []
@@ -500,3 +507,325 @@ def test_rewards_of_all_sides_add_up_to_the_margin():
         # Every card and every point of the packs is in it.
         cards = 13 * batch.rules.num_packs
         assert (scores.sum(axis=1) >= cards).all()
+
+
+# What else may come to a batch: states, threads, copies, and writing into what it hands out.
+
+
+@pytest.fixture
+def threads_always(monkeypatch):
+    """Few tables share threads too, in every second step: a trial that never ends."""
+    monkeypatch.setattr(vector, "FEWEST_TABLES", 1)
+    monkeypatch.setattr(vector, "TRIAL_STEPS", 10**9)
+
+
+def in_the_middle(case):
+    """A batch of matches under random rules, some steps on, and random numbers."""
+    rng = seeded("state", case)
+    rules = Rules(**{**random_rules(rng), "target": rng.choice([None, 21, 151])})
+    batch = DealBatch(3, rules, rewards=rng.choice(KINDS_OF_REWARD), seed=case)
+    numpy_rng = np.random.default_rng(case)
+    for _ in range(rng.randrange(5 if INTERPRETED else 3 * rules.num_plays)):
+        batch.step(choose(batch, numpy_rng))
+    return batch, numpy_rng
+
+
+def shown(batch):
+    """All that shows of a batch."""
+    tables = range(batch.num_envs)
+    seats = (None, *range(batch.rules.players))
+    return (
+        [array.tobytes() for array in (batch.states(), batch.observations, batch.action_masks)],
+        [batch.position(table, seat) for table in tables for seat in seats],
+        [(batch.score(table), batch.view(table, 0)) for table in tables],
+    )
+
+
+@pytest.mark.parametrize("case", range(2 if INTERPRETED else 30))
+def test_a_batch_goes_on_from_a_state(case):
+    batch, rng = in_the_middle(case)
+    other = DealBatch(3, batch.rules, rewards=batch._tables.reward_kind, seed=case + 1)
+    other.set_state(batch.get_state())
+    assert shown(other) == shown(batch)
+    for _ in range(3 if INTERPRETED else 2 * batch.rules.num_plays):
+        actions = choose(batch, rng)
+        one, two = batch.step(actions), other.step(actions)
+        assert [a.tobytes() for a in one] == [a.tobytes() for a in two]
+    assert shown(other) == shown(batch)
+
+
+def damage(state, rng):
+    """Something wrong with one array of a state, most often some bits of it."""
+    name = rng.choice(sorted(state))
+    array = state[name]
+    kind = rng.integers(10)
+    if kind == 0:
+        state[name] = array[:, np.newaxis]
+    elif kind == 1:
+        state[name] = array.astype(np.float32)
+    elif kind == 2:
+        del state[name]
+    elif kind == 3:
+        state[name] = rng.integers(0, 256, array.nbytes).astype(np.uint8).view(array.dtype)
+        state[name] = state[name].reshape(array.shape)
+    elif kind == 4 and array.dtype == np.float64:
+        array.flat[rng.integers(array.size)] = rng.choice([np.nan, np.inf, -1e300])
+    else:
+        raw = array.reshape(-1).view(np.uint8)
+        for _ in range(5):
+            raw[rng.integers(raw.size)] ^= np.uint8(1 << rng.integers(8))
+    return name
+
+
+@pytest.mark.parametrize("case", range(2 if INTERPRETED else 10))
+def test_a_damaged_state_is_refused_or_a_state_that_can_be(case):
+    """Bits of a seed, say, are as good as others; what is taken plays on whole deals."""
+    batch, rng = in_the_middle(case)
+    good, refused = batch.get_state(), []
+    for _ in range(2 if INTERPRETED else 40):
+        before = shown(batch)
+        state = {name: array.copy() for name, array in good.items()}
+        name = damage(state, rng)
+        try:
+            batch.set_state(state)
+        except ValueError as error:
+            refused.append((name, str(error)))
+            assert shown(batch) == before
+        for _ in range(2 if INTERPRETED else batch.rules.num_plays + 1):
+            batch.step(choose(batch, rng))
+        batch.set_state(good)
+    assert all(name in message and "\n" not in message for name, message in refused)
+    assert refused or INTERPRETED
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "words"),
+    [
+        ("decks", (1, 0), 77, "decks[1]"),
+        ("decks", (1, 0), -128, "decks[1]"),
+        ("dealers", 2, 2, "dealers of table 2 has 2"),
+        ("dealers", 0, -1, "dealers of table 0 has -1"),
+        ("match_points", (1, 0), 151, "match_points of table 1 is [151, "),
+        ("match_points", (1, 1), -1, "match_points of table 1 has -1"),
+        ("match_points", (1, 1), 2**62, "match_points of table 1 has"),
+        ("plays", (2, 3), -1, "plays of table 2 has -1 as play 3"),
+        ("plays", (2, 3), 99, "plays of table 2 has 99 as play 3"),
+        ("plays", (2, 40), 5, "plays of table 2 has -1 as play 7"),
+        ("deals_dealt", 1, -5, "deals_dealt of table 1"),
+        ("earned", (0, 1), np.nan, "earned of table 0 has nan"),
+        ("last_deals", (0, 0, 0), 5, "last_deals of table 0 has -1"),
+    ],
+)
+def test_a_state_out_of_range_is_named(name, place, value, words):
+    batch = DealBatch(3, target=151, seed=0)
+    play(batch, 7)
+    state, before = batch.get_state(), shown(batch)
+    state[name][place] = value
+    with pytest.raises(ValueError) as caught:
+        batch.set_state(state)
+    assert words in str(caught.value)
+    assert shown(batch) == before
+
+
+def test_a_state_of_a_whole_deal_is_refused():
+    batch = DealBatch(2, seed=0)
+    play(batch, batch.rules.num_plays - 1)
+    state = batch.get_state()
+    state["plays"][1, -1] = batch.view(1, int(batch.seats[1])).hand[0]
+    with pytest.raises(ValueError, match="plays of table 1 is a whole deal"):
+        batch.set_state(state)
+    for nothing in (None, 5, [state]):
+        with pytest.raises(ValueError, match="expected a dict"):
+            batch.set_state(nothing)
+
+
+@pytest.mark.parametrize("case", range(1 if INTERPRETED else 8))
+def test_a_table_shows_what_the_environment_does(case):
+    rng, numpy_rng = seeded("shows", case), np.random.default_rng(case)
+    rules = Rules(**{**random_rules(rng), "target": rng.choice([None, 31])})
+    batch = DealBatch(1, rules, seed=case)
+    env = pisti_v0.raw_env(rules=rules)
+    env.reset(seed=case)
+    for _ in range(5 if INTERPRETED else 3 * rules.num_plays):
+        for seat in (None, *range(rules.players)):
+            assert batch.view(0, seat) == env.view(seat)
+            assert batch.position(0, seat) == env.position(seat)
+        assert batch.score(0) == env.score()
+        actions = choose(batch, numpy_rng)
+        of_kind = actions[0] == KIND_OF_CARD
+        card = np.flatnonzero(batch.action_masks_as("full")[0] & of_kind)[0]
+        env.step(int(card))
+        if batch.step(actions)[1][0]:
+            env.reset()
+
+
+@pytest.mark.parametrize("use", ["view", "score", "position"])
+@pytest.mark.parametrize("table", [-1, 3, 1.0, None, "0", True])
+def test_a_table_that_is_not_there(use, table):
+    batch = DealBatch(3, seed=0)
+    with pytest.raises(ValueError, match=r"table is .*; expected an int from 0 to 2"):
+        getattr(batch, use)(table, *([0] if use == "view" else []))
+    with pytest.raises(ValueError, match="seat is 2"):
+        batch.view(0, 2)
+
+
+def test_what_is_written_into_the_buffers_decides_nothing():
+    batch, same = DealBatch(5, seed=3), DealBatch(5, seed=3)
+    rng = np.random.default_rng(0)
+    for step in range(5 if INTERPRETED else 60):
+        actions = choose(same, rng)
+        masks = same.action_masks.copy()
+        for buffer in (batch.action_masks, batch.observations, batch.final_scores):
+            buffer[:] = step % 2
+        batch.seats[:], batch.deal_ended[:] = 100, True
+        wrong = actions.copy()
+        wrong[2] = np.flatnonzero(masks[2] == 0)[0]
+        with pytest.raises(ValueError, match=f"seat {same.seats[2]}"):
+            batch.step(wrong)
+        for buffer in (batch.action_masks, batch.observations, batch.seats):
+            buffer.shape = -1  # as a user may
+        results = batch.step(actions), same.step(actions)
+        assert results[0][0].tobytes() == results[1][0].tobytes()
+        for name in ("observations", "action_masks", "seats", "deal_ended"):
+            assert getattr(batch, name).tobytes() == getattr(same, name).tobytes()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda batch: batch.step(batch.action_masks.argmax(axis=1)),
+        lambda batch: batch.reset(),
+        lambda batch: batch.observe_as("full"),
+        lambda batch: batch.action_masks_as("full"),
+        lambda batch: batch.states(),
+        lambda batch: batch.view(0, None),
+        lambda batch: batch.score(0),
+        lambda batch: batch.get_state(),
+        lambda batch: batch.set_state({}),
+    ],
+)
+def test_a_second_thread_is_refused(use, monkeypatch):
+    """The first one is in the middle of a step meanwhile."""
+    batch, same = DealBatch(3, seed=0), DealBatch(3, seed=0)
+    play_on, refused = batch._tables.play_on, []
+
+    def meanwhile(*arguments):
+        def second():
+            with pytest.raises(
+                RuntimeError, match="another thread is using these tables"
+            ) as caught:
+                use(batch)
+            refused.append(caught.value)
+
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join()
+        play_on(*arguments)
+
+    monkeypatch.setattr(batch._tables, "play_on", meanwhile)
+    actions = batch.action_masks.argmax(axis=1)
+    batch.step(actions)
+    same.step(actions)
+    assert len(refused) == 1
+    monkeypatch.undo()
+    assert shown(batch) == shown(same)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_step_that_is_broken_off_asks_for_a_reset(after, monkeypatch):
+    batch, same = DealBatch(4, seed=1), DealBatch(4, seed=1)
+    tables = batch._tables
+    play_on = tables.play_on
+
+    def broken_off(*arguments):
+        if after:
+            play_on(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tables, "play_on", broken_off)
+    actions = batch.action_masks.argmax(axis=1)
+    with pytest.raises(KeyboardInterrupt):
+        batch.step(actions)
+    monkeypatch.undo()
+    for use in (
+        lambda: batch.step(actions),
+        lambda: batch.observe_as("full"),
+        lambda: batch.view(0, 0),
+        batch.states,
+        batch.get_state,
+    ):
+        with pytest.raises(gymnasium.error.ResetNeeded, match=r"call reset\(\) first"):
+            use()
+    for each in (batch, same):
+        each.reset(seed=5)
+    assert shown(batch) == shown(same)
+
+
+def test_a_copy_is_a_copy():
+    batch, same = DealBatch(4, seed=1, target=31), DealBatch(4, seed=1, target=31)
+    rng = np.random.default_rng(0)
+    for other in (copy.copy(batch), copy.deepcopy(batch), pickle.loads(pickle.dumps(batch))):
+        before = shown(batch)
+        for _ in range(2 if INTERPRETED else 70):
+            other.step(choose(other, rng))
+        assert shown(batch) == before == shown(same)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # what is tried here
+def test_a_forked_child_has_threads_of_its_own(threads_always):
+    batch, same = DealBatch(8, seed=1, threads=2), DealBatch(8, seed=1)
+    play(batch, 4), play(same, 6)
+    child = os.fork()
+    if child == 0:
+        play(batch, 2)
+        os._exit(0 if batch.decks.tobytes() == same.decks.tobytes() else 1)
+    for _ in range(600):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        pytest.fail("the child hangs")
+    assert status == 0
+    play(batch, 2)
+    assert batch.decks.tobytes() == same.decks.tobytes()
+    batch.close()
+
+
+class Clock:
+    """Time that only passes as work is done: `costs` seconds with so many threads."""
+
+    def __init__(self, costs):
+        self.costs, self.now, self.steps = costs, 0.0, []
+
+    def perf_counter(self):
+        return self.now
+
+    def work(self, function, number):
+        self.now += self.costs[number]
+        self.steps.append(number)
+
+
+@pytest.mark.parametrize("faster", [1, 4])
+def test_threads_are_used_where_they_are_faster(faster, monkeypatch):
+    clock = Clock({faster: 1.0, 5 - faster: 10.0})
+    monkeypatch.setattr(vector.time, "perf_counter", clock.perf_counter)
+    threads = vector.Threads(100_000, 4)
+    monkeypatch.setattr(threads, "_share_out", clock.work)
+    for _ in range(20_000):
+        threads.run_and_time(lambda rows: None)
+    assert clock.now < 1.1 * 20_000  # a tenth more than with the better one alone
+    # And it is noticed when that changes.
+    clock.costs = {number: 11.0 - cost for number, cost in clock.costs.items()}
+    clock.steps.clear()
+    for _ in range(3_000):
+        threads.run_and_time(lambda rows: None)
+    assert clock.steps[1500:].count(5 - faster) > 1400
+
+
+def test_few_tables_are_never_shared_out(monkeypatch):
+    monkeypatch.setattr(vector, "ThreadPoolExecutor", None)
+    play(DealBatch(64, seed=0, threads=8), 60)
