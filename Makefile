@@ -1,7 +1,8 @@
 # Everything here sets up .venv first; it needs Python 3.11 or newer, and nothing else.
 
-# The first of these that runs and is new enough; `make PYTHON=...` takes another.
-PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
+# The first of these that runs and is new enough. `make PYTHON=...` takes another, and makes an
+# environment anew that has not got it; without PYTHON=... one that is there stays as it is.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.14 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$python && break; done)
 VENV := .venv
@@ -14,6 +15,13 @@ LIBRARIES := .venv-libraries .venv-rllib .venv-agilerl
 # already in .venv (for a GPU, say) is left alone.
 TORCH := torch==2.13.0
 
+# $(call other_python,FOLDER) is `other-python` if PYTHON=... was given and the environment there has
+# another one, else nothing.
+IDENTITY := import sys; print(sys.version, sys.base_prefix)
+other_python = $(if $(filter-out file,$(origin PYTHON)),$(shell test ! -x $1/bin/python \
+	|| test "$$($1/bin/python -c '$(IDENTITY)' 2>&1)" = "$$($(PYTHON) -c '$(IDENTITY)' 2>&1)" \
+	|| echo other-python))
+
 MINUTES ?= 5
 ifndef RUN
 RUN := runs/$(shell date +%Y%m%d-%H%M%S)
@@ -21,9 +29,14 @@ endif
 WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4
 
+define check-python
+@$(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	|| { echo 'Python 3.11 or newer is needed: make PYTHON=/path/to/python' >&2; exit 1; }
+endef
+
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-interpreted test-bounds test-lowest test-libraries bench bench-yardstick bench-peers \
-	lint format clean
+.PHONY: help other-python setup train test test-interpreted test-bounds test-lowest test-libraries \
+	bench bench-yardstick bench-peers lint format clean
 
 help:
 	@echo 'make train             set up, play against itself for MINUTES=$(MINUTES), measure the policy;'
@@ -42,8 +55,9 @@ help:
 
 setup: $(SETUP)
 
-$(SETUP): pyproject.toml
-	@test -n '$(PYTHON)' || { echo 'Python 3.11 or newer is needed: make PYTHON=/path/to/python' >&2; exit 1; }
+$(SETUP): pyproject.toml $(call other_python,$(VENV))
+	$(check-python)
+	@$(if $(filter other-python,$^),echo '$(VENV) has another Python and is made anew'; rm -rf $(VENV))
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python -c 'import torch' 2>/dev/null || $(BIN)/python -m pip install '$(TORCH)'
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
@@ -67,6 +81,7 @@ test-bounds: $(SETUP)
 # NumPy, Numba, Gymnasium and the like at their lowest; what only training and tests need is as new as
 # in `make test`.
 test-lowest:
+	$(check-python)
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet '$(TORCH)'
 	sed -n '/^dependencies = \[/,/^\]/s/.*"\(.*\)>=\(.*\)",/\1==\2/p' pyproject.toml \
@@ -75,12 +90,14 @@ test-lowest:
 	.venv-lowest/bin/python -m pip freeze | grep -iE '^(numpy|numba|gymnasium|pettingzoo|safetensors|tqdm)='
 	.venv-lowest/bin/python -m pytest -n $(WORKERS) --maxprocesses 4 -m 'not learning'
 
+.SECONDEXPANSION:
+
 # RLlib and AgileRL each want older releases of what the others want newer.
 .venv-libraries/set-up: EXTRAS := openspiel,sb3,supersuit,tianshou,torchrl
 .venv-rllib/set-up: EXTRAS := rllib
 .venv-agilerl/set-up: EXTRAS := agilerl
-$(LIBRARIES:=/set-up): pyproject.toml
-	@test -n '$(PYTHON)' || { echo 'Python 3.11 or newer is needed: make PYTHON=/path/to/python' >&2; exit 1; }
+$(LIBRARIES:=/set-up): pyproject.toml $$(call other_python,$$(@D))
+	$(check-python)
 	$(PYTHON) -m venv --clear $(@D)
 	$(@D)/bin/python -m pip install --quiet '$(TORCH)'
 	$(@D)/bin/python -m pip install --quiet --editable '.[$(EXTRAS),test]'
@@ -99,8 +116,8 @@ bench-yardstick: $(SETUP)
 	$(BIN)/python -m benchmarks.yardstick
 
 # What the library is compared with, in an environment of its own: nobody else needs it.
-$(PEERS)/set-up: pyproject.toml
-	@test -n '$(PYTHON)' || { echo 'Python 3.11 or newer is needed: make PYTHON=/path/to/python' >&2; exit 1; }
+$(PEERS)/set-up: pyproject.toml $(call other_python,$(PEERS))
+	$(check-python)
 	$(PYTHON) -m venv --clear $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet '$(TORCH)'
 	$(PEERS)/bin/python -m pip install --quiet --editable '.[train]' matplotlib 'pettingzoo[classic]' \

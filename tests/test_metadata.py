@@ -2,7 +2,10 @@
 
 import ast
 import importlib
+import os
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -76,3 +79,43 @@ def test_training_imports_what_it_declares():
 def test_libraries_are_declared(module):
     extra, package = MODULES_OF[module]
     assert package in names(PROJECT["optional-dependencies"][extra])
+
+
+def test_pythons_that_are_allowed():
+    versions = [
+        found[1]
+        for line in PROJECT["classifiers"]
+        if (found := re.fullmatch(r"Programming Language :: Python :: (3\.\d+)", line))
+    ]
+    assert PROJECT["requires-python"] == f">={versions[0]}"
+    # README says the same, and which of them the tests run on.
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"Python {versions[0]} or newer" in readme
+    [tested] = re.findall(r"^\| Python \| (.*) \|$", readme, re.MULTILINE)
+    assert set(re.findall(r"3\.\d+", tested)) <= set(versions)
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="no make here")
+def test_make_takes_the_python_that_it_is_told(tmp_path):
+    """An environment with another Python is made anew; without PYTHON=... any is kept."""
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    (tmp_path / ".venv" / "set-up").touch()
+    # What `make test PYTHON=...` hands down to us is not meant for the make that is tested.
+    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "PYTHON")}
+
+    def anew(*arguments):
+        command = ["make", "--dry-run", "setup", *arguments]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+        return "rm -rf .venv" in done.stdout
+
+    python.write_text("#!/bin/sh\necho another\n", encoding="utf-8")
+    python.chmod(0o755)
+    assert anew(f"PYTHON={sys.executable}")
+    assert not anew()
+    python.write_text(f"#!/bin/sh\nexec '{sys.executable}' \"$@\"\n", encoding="utf-8")
+    assert not anew(f"PYTHON={sys.executable}")
