@@ -1,4 +1,4 @@
-"""The rules of the game, one test per sentence.
+"""The rules of the game, one test per sentence; §4.2 is a paragraph of docs/rules.md.
 
 Every deal is written as it is played: the four starters in dealing order (the last one is turned
 up) and then the cards in the order in which they are played. Without other words there are two
@@ -128,6 +128,7 @@ SWEPT_LINE = "2D AS JC JD 2H JH JS 2S"
 
 @pytest.mark.parametrize(("players", "cards"), [(2, 52), (3, 52), (4, 52), (5, 104), (6, 104)])
 def test_up_to_four_play_with_one_pack_and_more_with_two(players, cards):
+    """§1.1"""
     env = deal(seed=1, players=players)
     assert env.possible_agents == [f"player_{seat}" for seat in range(players)]
     deck = list(env.unwrapped.deck)
@@ -136,12 +137,14 @@ def test_up_to_four_play_with_one_pack_and_more_with_two(players, cards):
 
 @pytest.mark.parametrize("players", [2, 3, 5, 6])
 def test_each_plays_for_himself(players):
+    """§1.3"""
     # Seat 1 takes the starters with JD on 7C: 3C 4C 5C 6C 7C JD.
     env = played("3C 4C 5C 6C", "7C JD", players=players)
     assert of_score(env, "cards") == [0, 6] + [0] * (players - 2)
 
 
 def test_of_four_players_those_who_sit_opposite_pool_what_they_capture():
+    """§1.2"""
     # Seat 1 takes 6 cards, seat 2 leaves 8C, seat 3 takes it: 2 more for the same side.
     env = played("3C 4C 5C 6C", "7C JD 8C 8D", players=4)
     assert of_score(env, "cards") == [0, 8]
@@ -150,12 +153,14 @@ def test_of_four_players_those_who_sit_opposite_pool_what_they_capture():
 
 
 def test_four_may_play_each_for_himself():
+    """§1.3, §7.2"""
     env = played("3C 4C 5C 6C", "7C JD 8C 8D", players=4, partners=False)
     assert of_score(env, "cards") == [0, 6, 0, 2]
     assert points(env) == [0, 1, 0, 10]
 
 
 def test_partners_share_captures_not_information():
+    """§1.4"""
     env = played("3C 4C 5C 6C", "6D", players=4)
     assert view(env, 0).known_starters == ids("3C 4C 5C")
     assert view(env, 2).known_starters == ()
@@ -165,6 +170,7 @@ def test_partners_share_captures_not_information():
 
 
 def test_the_first_dealer_is_drawn_at_random():
+    """§2.1"""
     env = pisti_v0.raw_env(players=3)
     dealers = []
     for seed in range(300):
@@ -176,6 +182,7 @@ def test_the_first_dealer_is_drawn_at_random():
 
 @pytest.mark.parametrize("players", [2, 3, 4, 5, 6])
 def test_then_the_next_seat_deals(players):
+    """§2.1"""
     env = deal(dealer=1, seed=3, players=players, target=100_000)
     rng = random.Random(3)
     for deals in range(players + 1):
@@ -188,6 +195,7 @@ def test_then_the_next_seat_deals(players):
 
 @pytest.mark.parametrize("players", [2, 3, 4, 5, 6])
 def test_the_seat_after_the_dealer_leads_every_packet_and_play_goes_round(players):
+    """§2.2"""
     rng = random.Random(players)
     for dealer in range(players):
         env = deal(dealer=dealer, seed=dealer, players=players)
@@ -201,6 +209,7 @@ def test_the_seat_after_the_dealer_leads_every_packet_and_play_goes_round(player
 
 
 def test_three_starters_face_down_and_the_last_one_turned_up():
+    """§2.3"""
     env = deal(stacked("3C 4D 5H 6S"))
     for seat in (None, 0, 1):
         assert view(env, seat).pile == (number("6S"),)
@@ -210,6 +219,7 @@ def test_three_starters_face_down_and_the_last_one_turned_up():
 
 @pytest.mark.parametrize("players", [2, 3, 4, 5, 6])
 def test_then_four_cards_to_each_seat_starting_with_the_leader(players):
+    """§2.4"""
     env = deal(dealer=0, seed=9, players=players)
     deck = list(env.unwrapped.deck)
     for i in range(players):
@@ -224,6 +234,7 @@ def test_then_four_cards_to_each_seat_starting_with_the_leader(players):
 
 
 def test_a_jack_turned_up_goes_among_the_face_down_starters_and_another_is_turned():
+    """§2.5, §8.2"""
     env = deal(deck_for("3C 4C 5C JH", "5D"))
     for seat in (None, 0, 1):  # everyone has seen it
         assert view(env, seat).pile == (number("5C"),)
@@ -233,10 +244,12 @@ def test_a_jack_turned_up_goes_among_the_face_down_starters_and_another_is_turne
     play(env, "5D")
     assert of_score(env, "cards") == [5, 0]
     assert points(env) == [1, 0]
+    assert view(env).public_points == (0, 0)  # it lies among the face-down starters
     assert view(env, 0).known_starters == ids("3C 4C JH")
 
 
 def test_until_one_is_not_a_jack():
+    """§2.5"""
     env = deal(stacked("3C 4C JD JH"))
     assert pile(env) == "4C" and view(env).shown_jacks == ids("JH JD")
     env = deal(stacked("3C JS JD JH"))
@@ -247,11 +260,13 @@ def test_until_one_is_not_a_jack():
 
 
 def test_four_jacks_are_no_deal():
+    """§2.6"""
     with pytest.raises(ValueError, match="deck"):
         deal(stacked("JC JD JH JS"))
 
 
 def test_four_jacks_are_dealt_again_by_the_same_dealer():
+    """§2.6"""
     # Four aces and four jacks: one deck in 70 has four jacks on top.
     fields = {"ranks": 2, "hand_size": 2, "target": 100_000}
     env = deal(dealer=0, seed=1, **fields)
@@ -266,6 +281,7 @@ def test_four_jacks_are_dealt_again_by_the_same_dealer():
 
 
 def test_exactly_one_card_is_played_face_up():
+    """§3.1"""
     env = deal(deck_for("3C 4C 5C 6C", "7C 8C"))
     play(env, "7C")
     assert view(env).plays == ((0, number("7C")),)
@@ -275,6 +291,7 @@ def test_exactly_one_card_is_played_face_up():
 
 
 def test_any_card_of_the_hand_may_be_played_and_no_other():
+    """§3.2"""
     # Seat 0 holds a card that captures, 6D, and need not play it.
     deck = deck_for("3C 4C 5C 6C", "6D 7C 8C 9C TC QC KC 2D")
     env = deal(deck)
@@ -291,6 +308,7 @@ def test_any_card_of_the_hand_may_be_played_and_no_other():
 
 
 def test_equal_rank_captures_the_whole_pile_with_the_starters_under_it():
+    """§3.3"""
     # 3C 4C 5C under 6C, 8C on top, 8D.
     env = played("3C 4C 5C 6C", "8C 8D")
     assert of_score(env, "cards") == [0, 6]
@@ -300,6 +318,7 @@ def test_equal_rank_captures_the_whole_pile_with_the_starters_under_it():
 
 
 def test_only_the_top_card_counts():
+    """§3.4"""
     env = played("3C 4C 5C 6C", "8C 6D")
     assert pile(env) == "6C 8C 6D"
     assert view(env).pile_size == 6
@@ -308,17 +327,20 @@ def test_only_the_top_card_counts():
 
 @pytest.mark.parametrize("top", ["9C", "AS", "TD", "KH"])
 def test_a_jack_captures_whatever_the_top_card_is(top):
+    """§3.5"""
     env = played("3C 4C 5C 6C", f"{top} JD")
     assert of_score(env, "cards") == [0, 6]
     assert view(env).pile_size == 0
 
 
 def test_a_jack_captures_the_starters_alone_too():
+    """§3.5"""
     env = played("3C 4C 5C 6C", "JD")
     assert of_score(env, "cards") == [5, 0]
 
 
 def test_a_jack_on_an_empty_table_stays_there_alone():
+    """§3.6"""
     env = deal(deck_for("3C 4C 5C 6C", "6D JC 9C"))
     play(env, "6D JC")
     assert pile(env) == "JC" and view(env).pile_size == 1
@@ -328,12 +350,14 @@ def test_a_jack_on_an_empty_table_stays_there_alone():
 
 
 def test_otherwise_the_card_is_the_new_top_card():
+    """§3.7"""
     env = played("3C 4C 5C 6C", "7C 8C 9C TD")
     assert pile(env) == "6C 7C 8C 9C TD"
     assert view(env).pile_size == 8
 
 
 def test_a_capture_gives_no_extra_turn():
+    """§3.8"""
     env = deal(deck_for("3C 4C 5C 6C", "6D 7C"))
     play(env, "6D")
     assert env.agent_selection == "player_1"
@@ -345,6 +369,7 @@ def test_a_capture_gives_no_extra_turn():
 
 
 def test_pisti_is_capturing_a_lone_card_by_equal_rank():
+    """§4.1"""
     # 6D takes the starters; 9D takes the lone 9C.
     env = played("3C 4C 5C 6C", "6D 9C 9D")
     assert points(env) == [10, 0]
@@ -354,6 +379,7 @@ def test_pisti_is_capturing_a_lone_card_by_equal_rank():
 
 
 def test_a_pile_of_two_is_no_pisti():
+    """§4.4"""
     env = played("3C 4C 5C 6C", "6D 9C 8D 8C")
     assert points(env) == [0, 0]
     assert of_score(env, "pistis") == [0, 0]
@@ -361,6 +387,7 @@ def test_a_pile_of_two_is_no_pisti():
 
 
 def test_jack_on_a_lone_jack_is_worth_twenty():
+    """§4.2"""
     # And a point for each of the two jacks.
     env = played("3C 4C 5C 6C", "6D JC JD")
     assert points(env) == [22, 0]
@@ -369,6 +396,7 @@ def test_jack_on_a_lone_jack_is_worth_twenty():
 
 
 def test_a_jack_taking_a_lone_card_of_another_rank_is_a_plain_capture():
+    """§4.3"""
     env = played("3C 4C 5C 6C", "6D 9C JD")
     assert points(env) == [1, 0]  # the jack
     assert of_score(env, "pistis") == of_score(env, "jack_pistis") == [0, 0]
@@ -376,6 +404,7 @@ def test_a_jack_taking_a_lone_card_of_another_rank_is_a_plain_capture():
 
 
 def test_a_pisti_counts_for_the_side_that_captures():
+    """§4.1"""
     # Seat 0: 6D takes the starters, 9D the lone 9C. Seat 1: 9H takes 8C 9S, 7D the lone 7C.
     env = played("3C 4C 5C 6C", "6D 9C 9D 8C 9S 9H 7C 7D")
     assert of_score(env, "pistis") == [1, 1]
@@ -387,6 +416,7 @@ def test_a_pisti_counts_for_the_side_that_captures():
 
 @pytest.mark.parametrize("starters", ["3C 4C 5C 6C", "3C 4C 6C JS", "6C JC JS JH"])
 def test_the_capture_of_the_starters_is_no_pisti(starters):
+    """§4.4"""
     # Whatever lies face down: jacks that were shown count as cards of the pile too.
     jacks = starters.count("J")
     env = played(starters, "6D")
@@ -396,6 +426,7 @@ def test_the_capture_of_the_starters_is_no_pisti(starters):
 
 
 def test_the_very_last_card_of_the_deal_scores_no_pisti():
+    """§4.5"""
     env = played(TINY_STARTERS, LAST_CARD_LINE, **TINY)
     assert over(env)
     assert of_score(env, "pistis") == [0, 0]
@@ -405,6 +436,7 @@ def test_the_very_last_card_of_the_deal_scores_no_pisti():
 
 
 def test_the_last_card_but_one_does():
+    """§4.5"""
     # JC takes the starters, JD takes 2D AS 2H, and the seventh of eight plays, JS, the lone JH.
     # 2S, left on the table, goes to seat 0 too, which has all: 4 + 2 + 4 + 20 + 3.
     env = played(TINY_STARTERS, "JC 2D AS 2H JD JH JS 2S", **TINY)
@@ -417,6 +449,7 @@ def test_the_last_card_but_one_does():
 
 
 def test_when_every_hand_is_empty_four_more_to_each_and_none_to_the_middle():
+    """§2.7"""
     env = played("3C 4C 5C 6C", "7C 8C 9C TC QC KC 2D 3D")
     assert view(env).hand_sizes == (4, 4)
     assert view(env).packet == 2
@@ -427,6 +460,7 @@ def test_when_every_hand_is_empty_four_more_to_each_and_none_to_the_middle():
 
 
 def test_no_card_is_dealt_before_every_hand_is_empty():
+    """§2.7"""
     env = played("3C 4C 5C 6C", "7C 8C 9C TC QC KC 2D")
     assert view(env).hand_sizes == (0, 1)
     assert view(env).packet == 1
@@ -434,6 +468,7 @@ def test_no_card_is_dealt_before_every_hand_is_empty():
 
 
 def test_later_packets_go_to_the_leader_first_too():
+    """§2.7"""
     env = deal(dealer=1, seed=4, players=3)
     deck = list(env.unwrapped.deck)
     for _ in range(12):
@@ -452,6 +487,7 @@ PACKETS = [
 
 @pytest.mark.parametrize(("players", "packs", "packets", "left_over"), PACKETS)
 def test_packets_and_cards_left_over(players, packs, packets, left_over):
+    """§2.8, §5.1"""
     env = deal(seed=players, players=players, packs=packs)
     stock = []
     while not over(env):
@@ -467,6 +503,7 @@ def test_packets_and_cards_left_over(players, packs, packets, left_over):
 
 
 def test_what_lies_on_the_table_goes_to_the_last_capturer():
+    """§5.2"""
     deck = deck_for(TINY_STARTERS, SWEPT_LINE, **TINY)
     *first, last = SWEPT_LINE.split()
     env = play(deal(deck, **TINY), " ".join(first))
@@ -483,6 +520,7 @@ def test_what_lies_on_the_table_goes_to_the_last_capturer():
 
 
 def test_a_seat_stays_last_capturer_until_another_seat_captures():
+    """§5.2"""
     env = deal(deck_for(TINY_STARTERS, SWEPT_LINE, **TINY), **TINY)
     seen = [view(env).last_capturer]
     for card in SWEPT_LINE.split():
@@ -499,6 +537,7 @@ SMALL_LINE = "2D 3C JC 2H 3D JD"
 
 
 def test_cards_left_over_go_to_the_last_capturer_even_on_an_empty_table():
+    """§5.3"""
     env = played(TINY_STARTERS, SMALL_LINE, last="3H JH", **SMALL)
     assert over(env)
     assert of_score(env, "cards") == [7, 5]
@@ -507,6 +546,7 @@ def test_cards_left_over_go_to_the_last_capturer_even_on_an_empty_table():
 
 
 def test_cards_left_over_may_be_burnt():
+    """§7.16"""
     env = played(TINY_STARTERS, SMALL_LINE, last="3H JH", leftovers="burn", **SMALL)
     assert over(env)
     assert of_score(env, "cards") == [7, 3]
@@ -515,6 +555,7 @@ def test_cards_left_over_may_be_burnt():
 
 @pytest.mark.parametrize(("leftovers", "cards"), [("sweep", [6, 6]), ("burn", [4, 6])])
 def test_burning_leaves_the_table_to_the_last_capturer(leftovers, cards):
+    """§7.16"""
     # Seat 1: 3D takes the starters and 3C, six cards. Seat 0: JC takes 2D 3H, and 2H, left on
     # the table, is swept: four cards, and the two left over if they are swept too.
     env = played(TINY_STARTERS, "3C 3D 2D 3H JC 2H", last="JD JH", leftovers=leftovers, **SMALL)
@@ -522,6 +563,7 @@ def test_burning_leaves_the_table_to_the_last_capturer(leftovers, cards):
 
 
 def test_taking_what_is_left_is_never_a_pisti():
+    """§5.4"""
     # Nine cards, one left over. 2H takes the starters, JD the lone JC (20) for seat 0. JH lies
     # there alone, and AH, left over, is added: seat 0 gets all nine cards. Three aces, three
     # jacks, 2C, one jack pişti, most.
@@ -542,6 +584,7 @@ ONE_SUIT_LINE = "4C 5C 6C 7C 8C 9C TC QC"
 @pytest.mark.parametrize("dealer", [0, 1])
 @pytest.mark.parametrize(("leftovers", "cards"), [("sweep", 13), ("burn", 12)])
 def test_if_nobody_has_captured_the_side_of_the_dealer_takes_all(dealer, leftovers, cards):
+    """§5.5"""
     fields = {**ONE_SUIT, "leftovers": leftovers}
     env = played("AC 2C JC 3C", ONE_SUIT_LINE, last="KC", dealer=dealer, **fields)
     assert over(env)
@@ -553,6 +596,7 @@ def test_if_nobody_has_captured_the_side_of_the_dealer_takes_all(dealer, leftove
 
 
 def test_if_nobody_has_captured_the_partner_of_the_dealer_shares_it():
+    """§5.5"""
     fields = {**ONE_SUIT, "players": 4, "hand_size": 2}
     env = played("AC 2C JC 3C", ONE_SUIT_LINE, last="KC", dealer=2, **fields)
     assert over(env)
@@ -561,6 +605,7 @@ def test_if_nobody_has_captured_the_partner_of_the_dealer_shares_it():
 
 
 def test_five_players_with_one_pack_may_capture_nothing():
+    """§5.5, §9.5"""
     # 12 ranks without the jack, suit after suit: no two neighbours are equal. Four jacks and four
     # other cards are left over.
     ranks = "A23456789TQK"
@@ -587,6 +632,7 @@ CARD_POINTS = [
 
 @pytest.mark.parametrize(("card", "field", "worth"), CARD_POINTS)
 def test_card_points(card, field, worth):
+    """§5.6, §7.5"""
     starters = f"3C {card} 5C 6C"
     assert points(played(starters, "6D")) == [worth, 0]
     assert points(played(starters, "6D", **{field: 7})) == [7, 0]
@@ -595,12 +641,14 @@ def test_card_points(card, field, worth):
 
 @pytest.mark.parametrize("card", ["AC", "AS", "2C", "TD"])
 def test_a_card_is_worth_as_much_when_it_lies_open(card):
+    """§5.6"""
     worth = {"AC": 1, "AS": 1, "2C": 2, "TD": 3}[card]
     assert points(played("3C 4C 5C 6C", f"{card} 8C 8D")) == [worth, 0]
 
 
 @pytest.mark.parametrize("card", ["2D", "2H", "2S", "TC", "TH", "TS", "KD", "QC", "9H"])
 def test_other_cards_are_worth_nothing(card):
+    """§5.6"""
     assert points(played(f"3C {card} 5C 6C", "6D")) == [0, 0]
 
 
@@ -618,6 +666,7 @@ WORKED_LINE = " ".join(
 
 
 def test_worked_score():
+    """§5.8"""
     # Seat 0: 30 cards, three jacks, two aces, TD, one pişti: 3 + 2 + 3 + 3 + 10.
     # Seat 1: 22 cards, one jack, two aces, 2C: 1 + 2 + 2.
     env = played(WORKED_STARTERS, WORKED_LINE)
@@ -634,6 +683,7 @@ TIE_LINE = "AS JC JD 2D JH 2H JS 2S"
 
 @pytest.mark.parametrize("majority", ["most", "more_than_half", 1, 6])
 def test_nobody_gets_the_majority_on_a_tie(majority):
+    """§5.7, §7.10"""
     env = played(TINY_STARTERS, TIE_LINE, majority=majority, **TINY)
     assert over(env)
     assert of_score(env, "cards") == [6, 6]
@@ -641,6 +691,7 @@ def test_nobody_gets_the_majority_on_a_tie(majority):
 
 
 def test_the_sweep_counts_for_the_majority():
+    """§5.4, §5.7"""
     # Before 2S is swept, seat 1 has six cards against five.
     deck = deck_for(TINY_STARTERS, TIE_LINE, **TINY)
     env = play(deal(deck, **TINY), TIE_LINE[:-3])
@@ -663,6 +714,7 @@ def winners(env):
 
 
 def test_deals_are_added_up_until_a_side_has_the_target():
+    """§6.2"""
     env = match([140, 0])  # 150
     assert winners(env) is None
     assert of_score(env, "match_points") == [150, 3]
@@ -675,11 +727,13 @@ def test_deals_are_added_up_until_a_side_has_the_target():
 
 
 def test_short_match():
+    """§6.2"""
     assert winners(match([90, 0], target=101)) is None
     assert winners(match([91, 0], target=101)) == [1, -1]
 
 
 def test_the_target_counts_at_the_end_of_a_deal():
+    """§6.2"""
     # Seat 0 has 150 and takes the starters at once, but seat 1 may still overtake it.
     fields = {**TINY, "target": 151}
     env = deal(deck_for(TINY_STARTERS, SWEPT_LINE, **TINY), scores=[150, 149], **fields)
@@ -689,12 +743,14 @@ def test_the_target_counts_at_the_end_of_a_deal():
 
 
 def test_if_several_have_the_target_the_highest_total_wins():
+    """§6.3"""
     assert winners(match([145, 150])) == [1, -1]  # 155 against 153
     assert winners(match([142, 150])) == [-1, 1]  # 152 against 153
     assert winners(match([0, 150])) == [-1, 1]  # 10 against 153
 
 
 def test_a_shared_highest_total_is_followed_by_another_deal():
+    """§6.4"""
     env = match([143, 150])  # 153 each
     assert winners(env) is None
     assert env.unwrapped.dealer == 0  # seat 1 dealt
@@ -702,12 +758,14 @@ def test_a_shared_highest_total_is_followed_by_another_deal():
 
 
 def test_or_the_sides_that_tie_share_the_win():
+    """§7.4"""
     assert winners(match([143, 150], tie_at_target="shared")) == [0, 0]
     # Nobody shares below the target.
     assert winners(match([133, 140], tie_at_target="shared")) is None
 
 
 def test_win_by():
+    """§7.3"""
     # 151 against 150: alone past the target, but one point ahead.
     assert winners(match([141, 147], win_by=2)) is None
     assert winners(match([141, 147], win_by=1)) == [1, -1]
@@ -717,6 +775,7 @@ def test_win_by():
 
 
 def test_an_exact_tie_follows_tie_at_target_whatever_win_by():
+    """§7.4"""
     assert winners(match([143, 150], win_by=2, tie_at_target="shared")) == [0, 0]
     assert winners(match([143, 150], win_by=2, tie_at_target="extra_deal")) is None
     # A lead that is too small is no tie: 154 against 153.
@@ -724,6 +783,7 @@ def test_an_exact_tie_follows_tie_at_target_whatever_win_by():
 
 
 def test_scores_to_start_with():
+    """§6.5"""
     for scores in ([151, 0], [0, 160], [152, 151]):  # decided
         with pytest.raises(ValueError, match="scores"):
             match(scores)
@@ -739,6 +799,7 @@ def test_scores_to_start_with():
 
 
 def test_without_a_target_most_points_in_the_deal_win():
+    """§6.1"""
     assert winners(match(None, target=None)) == [1, -1]
     # The options of a match have no say.
     assert winners(match(None, target=None, win_by=50)) == [1, -1]
@@ -758,6 +819,7 @@ THREE_LINE = "2D 3C 3D 2H 2S 3H JC AS JD 3S JH JS"
 
 
 def test_several_with_most_points_share_the_win_of_a_deal():
+    """§6.1"""
     env = played(TINY_STARTERS, THREE_LINE, rewards="win", **THREE)
     assert of_score(env, "cards") == [7, 5, 4]
     assert points(env) == [6 + 3, 12, 12]
@@ -766,6 +828,7 @@ def test_several_with_most_points_share_the_win_of_a_deal():
 
 
 def test_of_three_sides_the_highest_wins_though_others_have_the_target_and_tie():
+    """§6.3, §7.4"""
     fields = {**THREE, "target": 20}
     # 28, 22, 22.
     env = played(TINY_STARTERS, THREE_LINE, scores=[19, 10, 10], rewards="win", **fields)
@@ -780,6 +843,7 @@ def test_of_three_sides_the_highest_wins_though_others_have_the_target_and_tie()
 
 
 def test_points_of_a_pisti():
+    """§7.6"""
     line = "6D 9C 9D"
     assert points(played("3C 4C 5C 6C", line, pisti_points=5)) == [5, 0]
     assert points(played("3C 4C 5C 6C", line, pisti_points=0)) == [0, 0]
@@ -789,11 +853,13 @@ def test_points_of_a_pisti():
 
 @pytest.mark.parametrize("worth", [0, 10, 30])
 def test_points_of_a_jack_pisti(worth):
+    """§7.6"""
     env = played("3C 4C 5C 6C", "6D JC JD", jack_pisti_points=worth)
     assert points(env) == [worth + 2, 0]
 
 
 def test_a_jack_taking_a_lone_card_may_score():
+    """§7.7"""
     env = played("3C 4C 5C 6C", "6D 9C JD", jack_takes_single_points=20)
     assert points(env) == [20 + 1, 0]
     # It is neither by equal rank nor jack on jack.
@@ -807,6 +873,7 @@ def test_a_jack_taking_a_lone_card_may_score():
 
 
 def test_ten_of_diamonds_bonus():
+    """§7.8"""
     # Card points of TD 3, a pişti 10.
     for line in ("6D TC TD", "6D TD TC"):
         assert points(played("3C 4C 5C 6C", line)) == [13, 0]
@@ -821,17 +888,20 @@ def test_ten_of_diamonds_bonus():
 
 
 def test_ten_of_diamonds_bonus_comes_once_even_if_both_cards_are_it():
+    """§7.8"""
     fields = {"packs": 2, "ten_of_diamonds_pisti_bonus": 3}
     assert points(played("3C 4C 5C 6C", "6D TD TD", **fields)) == [10 + 3 + 6, 0]
 
 
 def test_last_card_pisti():
+    """§7.9"""
     env = played(TINY_STARTERS, LAST_CARD_LINE, last_card_pisti=True, **TINY)
     assert of_score(env, "pistis") == [0, 1]
     assert points(env) == [6, 17]
 
 
 def test_last_card_pisti_of_a_jack():
+    """§7.7, §7.9"""
     # Seat 1: JD AS JH, 2S takes the lone 2D (pişti), and JS the lone 2H with the last card: seven
     # cards, an ace, three jacks, 10 and most: 17.
     line = "JC JD AS JH 2D 2S 2H JS"
@@ -844,6 +914,7 @@ def test_last_card_pisti_of_a_jack():
 
 
 def test_the_last_card_of_a_packet_is_not_the_last_of_the_deal():
+    """§4.5"""
     # The eighth play takes a lone card, and a second packet comes.
     env = played("3C 4C 5C 6C", "6D 9C JC 8C 7C 7D 5D 5H")
     assert view(env).packet == 2
@@ -855,6 +926,7 @@ def test_the_last_card_of_a_packet_is_not_the_last_of_the_deal():
 
 
 def test_majority_points():
+    """§7.10"""
     # Without them 6 and 4, see LAST_CARD_LINE.
     for worth in (0, 3, 4):
         env = played(TINY_STARTERS, LAST_CARD_LINE, majority_points=worth, **TINY)
@@ -866,6 +938,7 @@ def test_majority_points():
     [("most", True), ("more_than_half", True), (7, True), (8, False), (1, True), (12, False)],
 )
 def test_majority_of_seven_cards_in_twelve(majority, given):
+    """§7.10"""
     env = played(TINY_STARTERS, LAST_CARD_LINE, majority=majority, **TINY)
     assert points(env) == [6, 4 + 3 * given]
 
@@ -875,6 +948,7 @@ def test_majority_of_seven_cards_in_twelve(majority, given):
     [("most", True), ("more_than_half", False), (7, True), (8, False), (4, True), (1, True)],
 )
 def test_majority_of_seven_cards_in_sixteen_only_for_the_one_side_with_most(majority, given):
+    """§7.10, §9.6"""
     # Seats 1 and 2 have five and four cards, which is enough for 4 and 1, but not most.
     env = played(TINY_STARTERS, THREE_LINE, majority=majority, **THREE)
     assert points(env) == [6 + 3 * given, 12, 12]
@@ -884,6 +958,7 @@ def test_majority_of_seven_cards_in_sixteen_only_for_the_one_side_with_most(majo
     ("majority", "given"), [("most", True), ("more_than_half", False), (6, True), (7, False)]
 )
 def test_burnt_cards_count_among_those_to_have_half_of(majority, given):
+    """§7.10"""
     # Seat 1: 3D takes the starters and 3C, six of twelve cards, more than half of the ten that are
     # captured: 3 + 2. Seat 0: JC takes 2D 3H, and 2H is swept: four cards, a jack.
     fields = {**SMALL, "leftovers": "burn", "majority": majority}
@@ -901,6 +976,7 @@ def steps(env, count):
 
 
 def test_a_jack_may_go_under_the_stock():
+    """§7.11"""
     # The stock's top card, 7C, takes its place, and the dealer gets JH as the very last card.
     deck = stacked("3C 4C 5C JH 7C")
     env = deal(deck, starter_jack="stock_bottom")
@@ -918,6 +994,7 @@ def test_a_jack_may_go_under_the_stock():
 
 
 def test_further_jacks_go_under_the_last():
+    """§7.11"""
     # JH, then JD and JS from the stock; 7C is turned. JH JD JS lie at the bottom in this order:
     # with hands of two the dealer gets JD and JS, and JH is the second card of the leader.
     deck = stacked("3C 4C 5C JH JD JS 7C")
@@ -929,6 +1006,7 @@ def test_further_jacks_go_under_the_last():
 
 
 def test_a_jack_may_go_to_the_middle_of_the_stock():
+    """§7.12"""
     # 7C takes its place; of the 47 cards left, JH goes before number 23 (from 0), so it is the
     # last card of the third packet: the dealer's.
     deck = stacked("3C 4C 5C JH 7C")
@@ -943,6 +1021,7 @@ def test_a_jack_may_go_to_the_middle_of_the_stock():
 
 
 def test_two_jacks_in_the_middle_of_the_stock():
+    """§7.12"""
     # JH goes before number 23 of 47. JD, which takes its place, is a jack as well: 7C does, JH has
     # moved up to number 22 of the 47 left, and JD goes before number 23: right behind JH.
     deck = stacked("3C 4C 5C JH JD 7C")
@@ -955,12 +1034,14 @@ def test_two_jacks_in_the_middle_of_the_stock():
 
 @pytest.mark.parametrize("starter_jack", ["stock_bottom", "stock_middle"])
 def test_jacks_among_the_other_starters_stay_there(starter_jack):
+    """§7.11, §7.12"""
     env = deal(stacked("JC JD JH 4C"), starter_jack=starter_jack)
     assert pile(env) == "4C" and view(env).shown_jacks == ()
 
 
 @pytest.mark.parametrize("starter_jack", ["stock_bottom", "stock_middle"])
 def test_a_jack_that_comes_up_again_is_no_deal(starter_jack):
+    """§7.13"""
     # A and J in three suits, a stock of two jacks.
     deck = "AC AD AH JC JD JH"
     fields = {"ranks": 2, "copies": 3, "hand_size": 1}
@@ -975,6 +1056,7 @@ def test_a_jack_that_comes_up_again_is_no_deal(starter_jack):
 
 
 def test_a_jack_in_the_middle_of_a_stock_of_one_comes_up_again():
+    """§7.13"""
     # JC is turned, JD takes its place, JC goes before number 0 of the one card left: on top. JD
     # is a jack too, and JC comes up again. Under the stock, it would have been AH's turn.
     deck = "AC AD JH JC JD AH"
@@ -994,6 +1076,7 @@ def test_a_jack_in_the_middle_of_a_stock_of_one_comes_up_again():
     [("capturer", {1}), ("side", {1, 3}), ("all", {None, 0, 1, 2, 3}), ("nobody", set())],
 )
 def test_who_learns_the_face_down_starters(option, knowing):
+    """§7.14, §8.2, §8.3, §8.6"""
     fields = {"players": 4, "hand_size": 1, "ranks": 5, "starters_seen_by": option}
     starters = "4C AD 2C 3C"
     env = deal(deck_for(starters, "4D JD", **fields), **fields)
@@ -1015,6 +1098,7 @@ def test_who_learns_the_face_down_starters(option, knowing):
 
 
 def test_a_side_of_one_is_its_capturer():
+    """§7.14"""
     env = played("4C AD 2C 3C", "3D", players=3, starters_seen_by="side")
     assert [len(view(env, seat).known_starters) for seat in (0, 1, 2)] == [3, 0, 0]
 
@@ -1023,6 +1107,7 @@ def test_a_side_of_one_is_its_capturer():
 
 
 def test_the_lowest_card_that_is_no_jack_may_lie_at_the_bottom_face_up():
+    """§7.15"""
     # The stock ends in 9S JS JH: 9S goes below the jacks.
     deck = stacked("3C 4C 5C 6C", "9S JS JH")
     env = deal(deck, bottom_card_shown=True)
@@ -1037,6 +1122,7 @@ def test_the_lowest_card_that_is_no_jack_may_lie_at_the_bottom_face_up():
 
 
 def test_a_bottom_card_that_is_no_jack_stays_where_it_is():
+    """§7.15"""
     env = deal(stacked("3C 4C 5C 6C", "JS 9S 8S"), bottom_card_shown=True)
     assert view(env).bottom_card == number("8S")
     steps(env, 40)
@@ -1044,10 +1130,12 @@ def test_a_bottom_card_that_is_no_jack_stays_where_it_is():
 
 
 def test_no_bottom_card_by_default():
+    """§7.15"""
     assert view(deal(seed=0)).bottom_card is None
 
 
 def test_the_first_packet_belongs_to_the_stock():
+    """§7.15"""
     # The stock is AH JH, one card for each seat: AH is moved to its bottom, so the dealer gets it.
     fields = {"ranks": 2, "copies": 3, "hand_size": 1, "bottom_card_shown": True}
     env = deal("AC JC JD AD AH JH", **fields)
@@ -1056,6 +1144,7 @@ def test_the_first_packet_belongs_to_the_stock():
 
 
 def test_a_stock_of_jacks_shows_no_bottom_card():
+    """§7.15"""
     fields = {"ranks": 2, "copies": 3, "hand_size": 1, "bottom_card_shown": True}
     env = deal("AC JC AH AD JD JH", **fields)
     assert view(env).bottom_card is None
@@ -1075,12 +1164,14 @@ def test_a_stock_of_jacks_shows_no_bottom_card():
     ],
 )
 def test_small_packs(fields, pack):
+    """§7.17"""
     for packs in (1, 2):
         env = deal(seed=0, packs=packs, hand_size=2, **fields)
         assert sorted(env.unwrapped.deck) == sorted(numbers(pack.split()) * packs)
 
 
 def test_a_small_pack_has_the_points_of_its_cards():
+    """§7.17"""
     # A, 2, J in all suits: four aces, four jacks, 2C, most.
     env = deal(seed=3, majority_points=0, pisti_points=0, jack_pisti_points=0, **TINY)
     play_at_random(env, random.Random(1))
@@ -1089,6 +1180,7 @@ def test_a_small_pack_has_the_points_of_its_cards():
 
 @pytest.mark.parametrize("hand_size", [1, 2, 3, 4])
 def test_hands_may_be_smaller(hand_size):
+    """§7.17"""
     env = deal(seed=1, hand_size=hand_size)
     assert view(env).hand_sizes == (hand_size, hand_size)
     assert view(env).pile_size == 4
@@ -1106,6 +1198,7 @@ def test_hands_may_be_smaller(hand_size):
     [(2, [47, 39, 31, 23, 15, 7]), (3, [47, 35, 23, 11]), (4, [47, 31, 15])],
 )
 def test_cards_unknown_to_the_leader_at_its_first_decision_of_a_packet(players, unknown):
+    """§8.7"""
     rng = random.Random(players)
     seen_starters = 0
     for seed in range(4 if INTERPRETED else 40):
@@ -1133,6 +1226,7 @@ def test_cards_unknown_to_the_leader_at_its_first_decision_of_a_packet(players, 
 @pytest.mark.parametrize("packs", [1, 2])
 @pytest.mark.parametrize("players", [2, 3, 4, 5, 6])
 def test_cards_and_points_are_neither_lost_nor_made(players, packs):
+    """§9.1, §9.5"""
     rng = random.Random(f"{players} {packs}")
     env = pisti_v0.raw_env(players=players, packs=packs)
     for seed in range(4 if INTERPRETED else 100):
@@ -1150,6 +1244,7 @@ def test_cards_and_points_are_neither_lost_nor_made(players, packs):
 
 
 def test_burnt_cards_are_all_that_is_missing():
+    """§7.16, §9.1"""
     rng = random.Random(8)
     env = pisti_v0.raw_env(players=5, packs=1, leftovers="burn")
     for seed in range(4 if INTERPRETED else 100):
@@ -1169,6 +1264,7 @@ def test_burnt_cards_are_all_that_is_missing():
 )
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_points_of_a_deal_without_pistis(fields, total, players):
+    """§9.2"""
     rng = random.Random(5)
     env = pisti_v0.raw_env(players=players, **fields)
     seen = set()
@@ -1185,6 +1281,7 @@ def test_points_of_a_deal_without_pistis(fields, total, players):
 
 @pytest.mark.parametrize(("players", "plays"), [(2, 48), (3, 48), (4, 48), (5, 100), (6, 96)])
 def test_plays_of_a_deal(players, plays):
+    """§9.3"""
     env = deal(seed=2, players=players)
     for _ in range(plays):
         assert not over(env)
@@ -1194,6 +1291,7 @@ def test_plays_of_a_deal(players, plays):
 
 @pytest.mark.parametrize("players", [2, 4])
 def test_with_two_sides_and_one_pack_27_cards_are_most_and_more_than_half(players):
+    """§9.6"""
     rng = random.Random(players)
     options = ("most", "more_than_half", 27)
     envs = [pisti_v0.raw_env(players=players, majority=majority) for majority in options]
@@ -1209,6 +1307,7 @@ def test_with_two_sides_and_one_pack_27_cards_are_most_and_more_than_half(player
 
 
 def test_two_cards_of_one_kind_are_interchangeable():
+    """§9.4"""
     # The worked deal with cards of three kinds changed for one another: the same score.
     swaps = {"9H": "9S", "9S": "9H", "AD": "AH", "AH": "AD", "2D": "2S", "2S": "2D"}
     starters, line = (
@@ -1278,6 +1377,7 @@ FREQUENCIES = {
 
 @pytest.mark.parametrize("choose", FREQUENCIES)
 def test_how_often_things_happen(choose):
+    """§9.7"""
     deals = 50 if INTERPRETED else 2000
     seen = list(count_things(choose, deals))
     for name, expected in zip(seen[0], FREQUENCIES[choose], strict=True):

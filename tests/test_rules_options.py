@@ -95,6 +95,7 @@ def refusal(**fields):
 
 
 def test_defaults_are_the_standard_game():
+    """§7.1"""
     rules = Rules()
     assert {name: getattr(rules, name) for name in DEFAULTS} == DEFAULTS
     assert {field.name for field in dataclasses.fields(Rules)} == set(DEFAULTS)
@@ -103,6 +104,7 @@ def test_defaults_are_the_standard_game():
 
 @pytest.mark.parametrize(("field", "value"), pairs(ALLOWED))
 def test_allowed_values_stay_as_given(field, value):
+    """§7.1"""
     rules = Rules(**{field: value})
     assert getattr(rules, field) == value
     assert type(getattr(rules, field)) is type(value)
@@ -110,6 +112,7 @@ def test_allowed_values_stay_as_given(field, value):
 
 @pytest.mark.parametrize(("field", "value"), pairs(REFUSED))
 def test_other_values_are_refused_with_field_value_and_what_is_allowed(field, value):
+    """§7.1"""
     message = refusal(**{field: value})
     assert field in message
     assert repr(value) in message
@@ -123,6 +126,7 @@ def test_rules_are_frozen():
 
 
 def test_partners_need_four_players():
+    """§7.2"""
     assert Rules(players=4, partners=True).pairs
     for players in (2, 3, 5, 6):
         message = refusal(players=players, partners=True)
@@ -130,6 +134,7 @@ def test_partners_need_four_players():
 
 
 def test_two_places_for_the_bottom_card_are_refused():
+    """§7.15"""
     # Both options would put a known card at the bottom of the stock.
     for starter_jack in ("stock_bottom", "stock_middle"):
         message = refusal(bottom_card_shown=True, starter_jack=starter_jack)
@@ -143,6 +148,7 @@ def test_two_places_for_the_bottom_card_are_refused():
     + [{"starter_jack": "stock_middle"}],
 )
 def test_known_places_are_refused_with_left_over_cards(fields, leftovers):
+    """§7.13, §7.15"""
     # Two packs for two players leave four cards over: nobody would get the last card.
     message = refusal(packs=2, leftovers=leftovers, **fields)
     assert next(iter(fields)) in message
@@ -151,6 +157,7 @@ def test_known_places_are_refused_with_left_over_cards(fields, leftovers):
 
 
 def test_the_first_packet_must_fit_after_the_starters():
+    """§7.17"""
     # A, 2, J in four suits are 12 cards: 4 starters and 8 for two hands of four.
     assert Rules(ranks=3, hand_size=4).players == 2
     # Three hands of four do not fit, three hands of two do.
@@ -162,6 +169,7 @@ def test_the_first_packet_must_fit_after_the_starters():
 
 
 def test_majority_counts_up_to_the_cards_of_the_deck():
+    """§7.10"""
     assert Rules(packs=2, majority=104).majority == 104
     assert "104" in refusal(packs=2, majority=105)
     assert Rules(ranks=3, majority=12).majority == 12
@@ -169,6 +177,7 @@ def test_majority_counts_up_to_the_cards_of_the_deck():
 
 
 def test_a_target_needs_points_that_come_with_every_deal():
+    """§7.5"""
     worthless = dict.fromkeys(
         ("ace_points", "jack_points", "two_of_clubs_points", "ten_of_diamonds_points"), 0
     )
@@ -189,6 +198,7 @@ def test_a_target_needs_points_that_come_with_every_deal():
 
 @pytest.mark.parametrize(("players", "packs"), [(2, 1), (3, 1), (4, 1), (5, 2), (6, 2)])
 def test_packs_follow_the_players(players, packs):
+    """§1.1, §7.2"""
     rules = Rules(players=players)
     assert rules.packs is None and rules.num_packs == packs
     for given in (1, 2):
@@ -196,6 +206,7 @@ def test_packs_follow_the_players(players, packs):
 
 
 def test_sides():
+    """§1.2, §1.3"""
     for players in (2, 3, 5, 6):
         rules = Rules(players=players)
         assert not rules.pairs and rules.sides == players
@@ -209,6 +220,7 @@ def test_sides():
 
 
 def test_replacing_the_players_does_what_one_expects():
+    """§7.2"""
     rules = dataclasses.replace(Rules(players=4, target=151), players=5)
     assert (rules.players, rules.num_packs, rules.pairs, rules.sides) == (5, 2, False, 5)
     assert rules.target == 151
@@ -232,6 +244,7 @@ PRESETS = {
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets(name):
+    """§7.18"""
     assert Rules.preset(name).to_dict() == {**DEFAULTS, **PRESETS[name]}
     assert Rules.preset(name, players=4) == Rules(players=4, **PRESETS[name])
     # A field given overrides the preset.
