@@ -71,6 +71,7 @@ def name_differences(one, other):
 
 @pytest.mark.parametrize("case", range(CASES))
 def test_a_seat_cannot_tell_a_deal_from_its_twin(case):
+    """§8.4"""
     rng = seeded("twin", case)
     twins = different = 0
     for _ in range(TABLES):
@@ -96,7 +97,7 @@ def test_a_seat_cannot_tell_a_deal_from_its_twin(case):
 @pytest.mark.parametrize("players", [2, 3, 4, 5, 6])
 @pytest.mark.parametrize("seen_by", ["capturer", "side", "all", "nobody"])
 def test_twins_of_whole_packs(players, seen_by):
-    """Where the random rules rarely come: every packet of the games that people play."""
+    """§8.4. Where the random rules rarely come: every packet of the games that people play."""
     rng = seeded("packs", players, seen_by)
     rules = Rules(players=players, starters_seen_by=seen_by)
     env, twin = pisti_v0.raw_env(rules=rules), pisti_v0.raw_env(rules=rules)
@@ -232,6 +233,7 @@ def compare_with_view(env, seat):
 
 @pytest.mark.parametrize("case", range(CASES))
 def test_a_history_tells_all_that_the_seat_knows(case):
+    """§8.1, §8.3"""
     rng = seeded("history", case)
     for env, _ in random_moments(rng, TABLES, MOMENTS, deals=2):
         compare_with_view(env, rng.randrange(env.rules.players))
@@ -244,6 +246,7 @@ def play_out(env, rng):
 
 
 def test_a_history_tells_all_at_the_end_too():
+    """§8.6"""
     rng = seeded("end")
     for _ in range(TABLES):
         env, _ = random_table(rng)
@@ -347,7 +350,7 @@ def test_every_card_seen_is_in_one_piece(encoding):
 
 @pytest.mark.parametrize("fields", KNOWN_PLACES, ids=str)
 def test_cards_that_everyone_knows_are_followed(fields):
-    """From the stock into a hand and out of it again."""
+    """§8.5. From the stock into a hand and out of it again."""
     rng = seeded("followed", fields)
     in_hands = 0
     for _ in range(1 if INTERPRETED else 6):
@@ -362,7 +365,7 @@ def test_cards_that_everyone_knows_are_followed(fields):
 
 
 def test_nobody_is_shown_whose_starters_they_are():
-    """Points at the table do not move with the face-down starters, whoever may know them."""
+    """§8.2. Points at the table do not move with the face-down starters, whoever may know them."""
     ordinary = ["3H", "4H", "5H", "6H"]
     rich = ["TD", "AC", "AD", "6H"]
     for seen_by in ("capturer", "side", "all", "nobody"):
