@@ -17,6 +17,7 @@ are rounded the same way however the blocks are shared out.
 import contextlib
 import dataclasses
 import hashlib
+import html
 import itertools
 import subprocess
 import sys
@@ -32,7 +33,7 @@ from pisti_env.agents import Agent, load
 from pisti_env.agents.checkpoint import check_fit
 from pisti_env.agents.hosting import ask_each
 from pisti_env.checks import is_int
-from pisti_env.quote import quote
+from pisti_env.quote import quote, shorten
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 from pisti_env.shuffle import check_seed, derive_seed, draw_numbers
 from pisti_env.tables import Tables, warm_up
@@ -72,9 +73,9 @@ class Result:
     match_win_high: float | None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Evaluation:
-    """What `evaluate` found, and all that is needed to find it again."""
+    """What `evaluate` found, and all that is needed to find it again. Shows itself as a table."""
 
     agents: tuple[str, ...]
     rules: Rules
@@ -103,12 +104,20 @@ class Evaluation:
             **notes,
         }
 
-    def __str__(self) -> str:
+    def _rows(self) -> list[tuple[str, ...]]:
+        """Return the cells of the table, row by row, its head first."""
         target = self.rules.target or DEFAULT_TARGET
-        rows: list[tuple[str, ...]] = [
-            ("", "points a deal", "95 %", "won", "drawn", "lost", f"match to {target}", "95 %")
-        ]
-        rows += [_row(result) for result in self.results]
+        head = ("", "points a deal", "95 %", "won", "drawn", "lost", f"match to {target}", "95 %")
+        return [head, *map(_row, self.results)]
+
+    def _repr_html_(self) -> str:
+        """Return the table for a notebook."""
+        head, *body = self._rows()
+        rows = [_html_row("th", head), *(_html_row("td", row) for row in body)]
+        return f"<table>{''.join(rows)}</table>"
+
+    def __repr__(self) -> str:
+        rows = self._rows()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(
@@ -118,6 +127,11 @@ class Evaluation:
             for row in rows
         ]
         return "\n".join(lines)
+
+
+def _html_row(tag: str, cells: Sequence[str]) -> str:
+    """Return cells as a row of an HTML table."""
+    return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
 
 def _row(result: Result) -> tuple[str, ...]:
@@ -131,7 +145,7 @@ def _row(result: Result) -> tuple[str, ...]:
     if result.match_win_low is not None and result.match_win_high is not None:
         match_interval = f"{result.match_win_low:.1%} to {result.match_win_high:.1%}"
     return (
-        f"{result.a} against {result.b}",
+        f"{shorten(result.a)} against {shorten(result.b)}",
         f"{result.mean:+.2f}",
         points,
         *(f"{count / played:.1%}" for count in (result.wins, result.draws, result.losses)),
@@ -145,7 +159,9 @@ def evaluate(
     rules: RulesLike = "standard",
     deals: int = 10_000,
     seed: int = 0,
+    *,
     names: Sequence[str] | None = None,
+    first_only: bool = False,
     sample: bool | None = None,
     match: bool = True,
     strict: bool = False,
@@ -155,14 +171,16 @@ def evaluate(
     """Play `deals` decks, each in all seatings, and compare the agents.
 
     As many agents as sides play at one table, in every rotation. Of any other number every pair
-    plays: the first has one side, the second all others.
+    plays: the first has one side, the second all others. `first_only` plays pairs alone, and of
+    those the ones with the first agent.
 
-    `agents` are agents, or names for `load`, which gets `seed` and `sample`; `names` is what to
-    call them. With a target the deals are first deals of a match. `match=False` leaves out the
-    chances to win a match, whose deals are drawn again and again from those played, to the rules'
-    target or 151. An agent that was made for other rules, but can play these, is noted; `strict`
-    refuses it. `progress` shows a bar on stderr if it takes over two seconds. `play` is what plays
-    the decks, in place of `play_decks`: `cluster.playing_on_ray` gives one.
+    What is played comes first; what one seldom needs is given by name. `agents` are agents, or
+    names for `load`, which gets `seed` and `sample`; `names` is what to call them. With a target
+    the deals are first deals of a match. `match=False` leaves out the chances to win a match, whose
+    deals are drawn again and again from those played, to the rules' target or 151. An agent that
+    was made for other rules, but can play these, is noted; `strict` refuses it. `progress` shows a
+    bar on stderr if it takes over two seconds. `play` is what plays the decks, in place of
+    `play_decks`: `cluster.playing_on_ray` gives one.
 
     Raises `ValueError` for what is wrong: rules, agents, deals, seed, or an agent's illegal card.
     """
@@ -184,11 +202,11 @@ def evaluate(
         for name, player in zip(names, players, strict=True)
     ]
     decks, dealers = draw_decks(rules, seed, deals)
-    lineups = list(find_lineups(len(players), rules.sides))
+    lineups = list(find_lineups(len(players), rules.sides, first_only))
     results: list[Result] = []
     with tqdm(
         total=len(lineups) * deals * rules.sides * rules.num_plays,
-        disable=not progress,
+        disable=not progress or sys.stderr is None,
         delay=2,
         mininterval=0.5
         if sys.stderr and sys.stderr.isatty()
@@ -251,13 +269,16 @@ def hash_decks(decks: np.ndarray, dealers: np.ndarray) -> str:
 # Seatings. As many entrants as sides sit down; in seating r, entrant e plays side (e + r) % sides.
 
 
-def find_lineups(num_agents: int, sides: int) -> Iterator[tuple[int, ...]]:
+def find_lineups(
+    num_agents: int, sides: int, first_only: bool = False
+) -> Iterator[tuple[int, ...]]:
     """Yield which agent each entrant is, for all tables that are to be played."""
-    if num_agents == sides:
+    if num_agents == sides and not first_only:
         yield tuple(range(sides))
     else:
         for first, second in itertools.combinations(range(num_agents), 2):
-            yield (first, *[second] * (sides - 1))
+            if first == 0 or not first_only:
+                yield (first, *[second] * (sides - 1))
 
 
 def play_decks(

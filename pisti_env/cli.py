@@ -2,29 +2,34 @@
 
 import argparse
 import ast
+import codecs
 import contextlib
 import dataclasses
+import errno
 import inspect
 import io
 import itertools
 import json
 import os
 import sys
+import unicodedata
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from pisti_env import __version__, arena, bench
 from pisti_env.agents import load, shipped_checkpoints
 from pisti_env.agents.baselines import BASELINES
-from pisti_env.agents.checkpoint import write_file
 from pisti_env.cluster import playing_on_ray
+from pisti_env.files import check_can_write, write_file
 from pisti_env.observation import ENCODINGS, describe
+from pisti_env.quote import shorten
 from pisti_env.rules import PRESETS, Rules, parse_rules, rules_text
 
 USER_MISTAKE = 2
 INTERRUPTED = 130  # what shells report for Ctrl-C
+BROKEN_PIPE = 141  # and for a program whose output nobody reads any more
 
 
 class Parser(argparse.ArgumentParser):
@@ -32,30 +37,102 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """End the program."""
-        self.exit(USER_MISTAKE, f"{self.prog}: {message}\n")
+        self.exit(USER_MISTAKE, f"{self.prog}: {shorten(message, 500)}\n")
+
+    def print_help(self, file: Any = None) -> None:
+        """Print the help, which argparse does not notice to fail."""
+        tell(self.format_help().rstrip())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; end the program with a status that is not zero if it fails."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # not every encoding has a "ş"
-    parser = make_parser()
-    options = parser.parse_args(arguments)
+    make_streams_take_every_letter()
+    parser, name = make_parser(), "pisti"
     try:
-        options.run(options)
+        options = parser.parse_args(arguments)
+        if options.version:
+            tell(f"pisti-env {__version__}")
+        elif options.command is None:
+            parser.print_help()
+        else:
+            name = f"pisti {options.command}"
+            options.run(options)
     except (ValueError, OSError, MemoryError) as error:
         reason = " ".join(str(error).split()) or "out of memory"
-        parser.exit(USER_MISTAKE, f"pisti {options.command}: {reason}\n")
+        parser.exit(USER_MISTAKE, f"{name}: {reason}\n")
     except KeyboardInterrupt:
-        parser.exit(INTERRUPTED, f"pisti {options.command}: interrupted\n")
+        parser.exit(INTERRUPTED, f"{name}: interrupted\n")
+
+
+def make_streams_take_every_letter() -> None:
+    """Have streams whose encoding lacks a letter show a plainer one: "s" for "ş"."""
+    codecs.register_error("pisti_plain", plainer)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="pisti_plain")
+
+
+def plainer(error: UnicodeError) -> tuple[str, int]:
+    """Return what to write in place of letters that an encoding lacks, and where to go on."""
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end].translate(PLAIN)
+    letters = unicodedata.normalize("NFKD", lacking)
+    kept = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return kept.encode("ascii", "replace").decode(), error.end
+
+
+PLAIN = str.maketrans({"ı": "i", "−": "-", "–": "-", "×": "x", "’": "'", "→": "->", "←": "<-"})
+
+
+# What comes on the screen.
+
+
+def tell(text: str) -> None:
+    """Print a command's answer. Where nobody reads it any more, the program ends without a word;
+    raises `OSError` where it cannot be written."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        _print_no_more()
+        if error.errno in (errno.EPIPE, errno.EINVAL):  # the second is Windows' word for it
+            raise SystemExit(BROKEN_PIPE) from None
+        raise OSError(f"standard output cannot be written: {error.strerror}") from None
+
+
+def tell_and_write(text: str, path: Path | None, data: object) -> None:
+    """Write data as JSON if there is a path, then print a command's answer, even if that failed:
+    where the file or the screen fails, the other still has the result."""
+    try:
+        if path is not None:
+            write_file(path, (json.dumps(data, indent=2, allow_nan=False) + "\n").encode())
+            text += f"\n\nwritten to {path}"
+    finally:
+        tell(text)
+
+
+def warn(text: str) -> None:
+    """Print a line to stderr if that can be written."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(f"warning: {text}", file=sys.stderr)
+
+
+def _print_no_more() -> None:
+    """Keep Python from trying once more, when it ends, to write what could not be written."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+# The commands.
 
 
 def make_parser() -> Parser:
     """Return the parser of all commands."""
     parser = Parser(prog="pisti", description="Pişti for machine learning.")
-    parser.add_argument("--version", action="version", version=f"pisti-env {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     command = commands.add_parser(
         "evaluate",
@@ -66,7 +143,18 @@ def make_parser() -> Parser:
         "others.",
     )
     names = ", ".join([*BASELINES, *sorted(shipped_checkpoints())])
-    command.add_argument("agents", nargs="+", metavar="AGENT", help=f"{names}, or a checkpoint")
+    command.add_argument(
+        "agents",
+        nargs="+",
+        metavar="AGENT",
+        help=f"{names}, a checkpoint, a training run's folder, or MODULE:NAME, an agent's class in "
+        "a module that can be imported from here",
+    )
+    command.add_argument(
+        "--first-only",
+        action="store_true",
+        help="play the first agent against each of the others, and not those against each other",
+    )
     command.add_argument("--deals", type=int, default=10_000, help="decks (default: %(default)s)")
     add_rules(command, default=None, default_text="those of the first policy, else standard")
     command.add_argument("--seed", type=int, default=0, help="of the decks (default: %(default)s)")
@@ -141,12 +229,12 @@ def add_rules(
 def evaluate(options: argparse.Namespace) -> None:
     """Measure agents; print the results and perhaps write them."""
     rules = None if options.rules is None else parse_rules(options.rules)
-    if options.json is not None:
-        check_can_write(options.json)
-    if rules is None:
-        policies = [name for name in options.agents if name not in BASELINES]
-        rules = load(policies[0]).rules if policies else Rules()
+    check_file(options.json)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(importing_from_here())
+        if rules is None:
+            policies = [name for name in options.agents if name not in BASELINES]
+            rules = load(policies[0]).rules if policies else Rules()
         play = None
         if options.ray is not None:
             play = stack.enter_context(playing_on_ray(options.ray or None))
@@ -159,31 +247,40 @@ def evaluate(options: argparse.Namespace) -> None:
             options.seed,
             sample=options.sample or None,
             strict=options.strict,
+            first_only=options.first_only,
             progress=True,
             play=play,
         )
     for note in evaluation.notes:
-        print(f"warning: {note}", file=sys.stderr)
-    print(
+        warn(note)
+    text = (
         f"{evaluation.deals:,} decks, each in {rules.sides} seatings; "
         f"rules {rules_text(rules)} ({rules.hash}); seed {evaluation.seed}\n\n{evaluation}"
     )
-    if options.json is not None:
-        text = json.dumps(evaluation.to_dict(), indent=2, allow_nan=False) + "\n"
-        write_file(options.json, text.encode())
-        print(f"\nwritten to {options.json}")
+    tell_and_write(text, options.json, evaluation.to_dict())
 
 
-def check_can_write(path: Path) -> None:
-    """Raise `OSError` now, rather than after a long computation, if a file cannot be written."""
-    if path.is_symlink() or (path.exists() and not path.is_file()):  # /dev/stdout is both
-        raise OSError(f"{path} cannot be written: it is there and is not a plain file")
-    neighbour = path.with_name(f".{path.name}.{os.getpid()}")
+@contextlib.contextmanager
+def importing_from_here() -> Iterator[None]:
+    """Let MODULE:NAME be in a file of the current folder, as `python -m` does; modules that are
+    installed come first."""
+    here = os.getcwd()
+    sys.path.append(here)
     try:
-        neighbour.touch()
-        neighbour.unlink()
-    except OSError as error:
-        raise OSError(f"{path} cannot be written: {error.strerror}") from None
+        yield
+    finally:
+        sys.path.remove(here)
+
+
+def check_file(path: Path | None) -> None:
+    """Raise `OSError` now, rather than after a long computation, if a file cannot be written."""
+    if path is None:
+        return
+    for stream in (1, 2):  # text for the screen would go to the file that is replaced, and be lost
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(stream), os.stat(path)):
+                raise ValueError(f"{path} cannot be written: what is printed goes there already")
+    check_can_write(path)
 
 
 # pisti bench
@@ -195,13 +292,9 @@ def run_bench(options: argparse.Namespace) -> None:
         raise ValueError(f"seconds is {options.seconds}; expected a number above 0")
     if options.rounds < 1:
         raise ValueError(f"rounds is {options.rounds}; expected an int of 1 or more")
-    if options.json is not None:
-        check_can_write(options.json)
+    check_file(options.json)
     benchmark = bench.run(options.seconds, options.rounds)
-    print(bench.report(benchmark))
-    if options.json is not None:
-        write_file(options.json, (json.dumps(benchmark, indent=1) + "\n").encode())
-        print(f"\nwritten to {options.json}")
+    tell_and_write(bench.report(benchmark), options.json, benchmark)
 
 
 # pisti rules, pisti describe
@@ -210,17 +303,18 @@ def run_bench(options: argparse.Namespace) -> None:
 def list_rules(options: argparse.Namespace) -> None:
     """Print presets, options and what follows from them."""
     rules = parse_rules(options.rules)
-    print("Presets:")
-    for name in PRESETS:
-        print(f"  {name:<13} {rules_text(Rules.preset(name))}")
-    print(f"\nOptions, as in {options.rules}:")
+    lines = ["Presets:"]
+    lines += [f"  {name:<13} {rules_text(Rules.preset(name))}" for name in PRESETS]
+    lines += ["", f"Options, as in {options.rules}:"]
     meanings = option_meanings()
     for name, value in rules.to_dict().items():
-        print(f"  {name:<27} {value!s:<11} {meanings[name]}")
-    print(
-        f"\n{rules.players} players, {rules.sides} sides, a deck of {rules.deck_size} cards, "
-        f"{rules.num_plays} plays a deal, hash {rules.hash}"
-    )
+        lines.append(f"  {name:<27} {value!s:<11} {meanings[name]}")
+    lines += [
+        "",
+        f"{rules.players} players, {rules.sides} sides, a deck of {rules.deck_size} cards, "
+        f"{rules.num_plays} plays a deal, hash {rules.hash}",
+    ]
+    tell("\n".join(lines))
 
 
 def option_meanings() -> dict[str, str]:
@@ -240,4 +334,4 @@ def option_meanings() -> dict[str, str]:
 
 def print_layout(options: argparse.Namespace) -> None:
     """Print the layout of an encoding."""
-    print(describe(options.encoding, parse_rules(options.rules)))
+    tell(str(describe(options.encoding, parse_rules(options.rules))))

@@ -36,7 +36,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Rules:
     """The options of a game of Pişti. Checked when made: a wrong value raises `ValueError`.
 
@@ -200,6 +200,15 @@ class Rules:
         return cards + self.majority_points + self.dearest_pisti * (self.num_plays // 2)
 
     # Text, dicts and presets.
+
+    def __repr__(self) -> str:
+        """Return the fields that differ from the standard game, as Python: ``Rules(players=4)``."""
+        changed = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default
+        ]
+        return f"Rules({', '.join(changed)})"
 
     @classmethod
     def preset(cls, name: str, /, **fields: Any) -> "Rules":

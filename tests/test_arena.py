@@ -418,6 +418,20 @@ def test_results_as_text(quick_matches):
     assert "-" in str(evaluate(["greedy", "random"], deals=1, match=False))
 
 
+def test_an_evaluation_shows_itself_as_a_table():
+    evaluation = evaluate(["greedy", "random"], deals=2, names=["<b>", "it & I"])
+    assert repr(evaluation) == str(evaluation) and "<b> against it & I" in repr(evaluation)
+    table = evaluation._repr_html_()
+    assert table.count("<tr>") == 2 and "<td>&lt;b&gt; against it &amp; I</td>" in table
+
+
+def test_the_first_agent_alone_meets_each_of_the_others():
+    assert list(find_lineups(4, 2)) == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    assert list(find_lineups(4, 2, first_only=True)) == [(0, 1), (0, 2), (0, 3)]
+    assert list(find_lineups(3, 3)) == [(0, 1, 2)]
+    assert list(find_lineups(3, 3, first_only=True)) == [(0, 1, 1), (0, 2, 2)]
+
+
 def test_one_deck_has_no_interval(quick_matches):
     [result] = evaluate(["greedy", "random"], deals=1).results
     assert result.low is result.high is result.match_win_low is result.match_win_high is None

@@ -344,3 +344,17 @@ def test_an_environment_takes_rules_a_name_a_dict_and_flat_fields():
 def test_an_environment_refuses_unknown_rules(arguments):
     with pytest.raises((ValueError, TypeError)):
         pisti_v0.raw_env(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("rules", "shown"),
+    [
+        (Rules(), "Rules()"),
+        (Rules(players=4), "Rules(players=4)"),
+        (Rules.preset("istanbul", majority="more_than_half"), None),
+        (Rules(players=4, partners=False, packs=2, last_card_pisti=True), None),
+    ],
+)
+def test_rules_show_what_differs_and_can_be_read_again(rules, shown):
+    assert shown in (None, repr(rules))
+    assert eval(repr(rules), {"Rules": Rules}) == rules
