@@ -64,7 +64,7 @@ score or option raises `ValueError` and changes nothing.
 All of it is in `env.unwrapped`, and none of it is an observation but `observe_as` and `view(seat)`.
 
 - `observe_as(agent, encoding)`: the same moment in another encoding.
-- `view(seat)`: what a seat knows, a frozen dataclass, see `pisti_env.view.View`; `view(None)` is what
+- `view(seat)`: what a seat knows, a frozen dataclass, see `pisti_env.knowledge.View`; `view(None)` is what
   everyone knows. `draw(seat)` is its drawing as text.
 - `score()`: a dict per side, seat 0's first, of the current deal: `points` (face-down starters
   included), `cards`, `pistis`, `jack_pistis`, `match_points`. `deals` lists the finished deals' scores.
@@ -135,7 +135,7 @@ from pisti_env.knowledge import View, hand_of, make_view
 from pisti_env.observation import Encoder, describe, encoder, state_encoder
 from pisti_env.position import write_position
 from pisti_env.quote import quote
-from pisti_env.render import draw, show
+from pisti_env.render import as_text, show
 from pisti_env.rules import RulesLike, resolve_rules
 from pisti_env.tables import Tables, ToPlay, warm_up
 
@@ -413,11 +413,11 @@ class raw_env(AECEnv):
 
     def draw(self, seat: int | None = None) -> str:
         """Return the table as text: a spectator's view, or a seat's with its hand."""
-        return draw(self.view(seat), self.rules)
+        return as_text(self.view(seat))
 
     def position(self, seat: int | None = None) -> str:
         """Return what a seat, or a spectator, knows as one line of text; see `position.py`."""
-        return write_position(self.rules, seat, self.view(seat))
+        return write_position(self.view(seat))
 
     def render(self) -> str | None:
         """Return a spectator's view as text ("ansi") or print it ("human")."""

@@ -23,17 +23,29 @@ All else that a view has follows from these by the rules, and is worked out by p
 """
 
 import zlib
-from collections import Counter
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from pisti_env import game
-from pisti_env.cards import CARD_NAMES, NO_CARD, parse_card
-from pisti_env.knowledge import View, make_view
+from pisti_env.cards import CARD_NAMES, JACK, NUM_RANKS, TEN_OF_DIAMONDS, parse_card
+from pisti_env.knowledge import (
+    Contradiction,
+    Known,
+    View,
+    deal_unknown,
+    deck_of,
+    fill_in,
+    known_of_view,
+    make_view,
+)
+from pisti_env.observation import encoder
 from pisti_env.quote import quote
 from pisti_env.rules import MAX_MATCH_POINTS, NUM_STARTERS, Rules, parse_rules, rules_text
-from pisti_env.tables import Tables
+
+MAX_LINE = 4096  # characters, more than twice as many as the longest line has
 
 FORMAT = "pisti1"
 NOTHING = "-"
@@ -53,39 +65,59 @@ FIELDS = (
     "check",
 )
 
+_ONE = np.zeros(1, np.int64)  # the rows of the only table
 
-class Position(NamedTuple):
-    """A view, and whose it is (None: a spectator's) under which rules."""
 
-    rules: Rules
-    seat: int | None
+@dataclass(frozen=True)
+class Position:
+    """A view that a line of text holds, and a table at which that is what the viewer sees."""
+
     view: View
+    games: np.ndarray = field(compare=False, repr=False)
+    """The record of that table, (1,) game.GAME; what the viewer does not know is filled in from the
+    lowest card. `knowledge.deal_unknown` deals it anew at copies of it."""
+
+    def observe(self, encoding: str) -> dict[str, np.ndarray]:
+        """Return what the viewer observes, as the environment does with its default arguments:
+        `"observation"` (d,) float32 and `"action_mask"` (a,) int8, all zero if the viewer is not to
+        act. Raises `ValueError` for an unknown encoding, or if the viewer is a spectator."""
+        if self.view.viewer is None:
+            raise ValueError("viewer is None, a spectator; expected a seat, which observes")
+        numbers = encoder(encoding, self.view.rules)
+        observation = np.zeros((1, numbers.size), np.float32)
+        mask = np.zeros((1, numbers.num_actions), np.int8)
+        numbers.encode(self.games, _ONE, np.array([self.view.viewer]), observation)
+        if self.view.viewer == self.view.to_play:
+            numbers.mask(self.games, _ONE, mask)
+        return {"observation": observation[0], "action_mask": mask[0]}
+
+    def draw_deck(self, seed: int) -> list[int]:
+        """Return a deck, in dealing order, that leads to this position; what the viewer does not
+        know is drawn with the seed."""
+        games = self.games.copy()
+        deal_unknown(games, self.view.rules, self.view.viewer, seed)
+        return deck_of(games, self.view.rules)
 
 
-def write_position(rules: Rules, seat: int | None, view: View) -> str:
-    """Return a view of `seat` (None: a spectator's) as one line of text."""
-    over = view.to_play is None
-    scores = [
-        total - points if over else total
-        for total, points in zip(view.match_scores, view.public_points, strict=True)
-    ]
-    plays = [card for _, card in view.plays]
+def write_position(view: View) -> str:
+    """Return a view as one line of text."""
+    known = known_of_view(view)
+    packet = view.rules.packet_size
     packets = [
-        _cards(plays[start : start + rules.packet_size])
-        for start in range(0, len(plays), rules.packet_size)
+        _cards(known.plays[start : start + packet]) for start in range(0, len(known.plays), packet)
     ]
-    last = view.last_deal if not over else None
+    last = view.last_deal if view.to_play is not None else None
     fields = (
         FORMAT,
-        rules_text(rules),
-        NOTHING if seat is None else str(seat),
-        str(view.dealer),
-        ":".join(map(str, scores)),
-        CARD_NAMES[view.starter],
-        _cards(view.shown_jacks) or NOTHING,
-        NOTHING if view.bottom_card is None else CARD_NAMES[view.bottom_card],
-        _cards(view.known_starters) or NOTHING,
-        _cards(view.hand or ()) or NOTHING,
+        rules_text(view.rules),
+        NOTHING if known.viewer is None else str(known.viewer),
+        str(known.dealer),
+        ":".join(map(str, known.scores)),
+        CARD_NAMES[known.starter],
+        _cards(known.jacks) or NOTHING,
+        NOTHING if known.bottom is None else CARD_NAMES[known.bottom],
+        _cards(known.starters) or NOTHING,
+        _cards(known.hand) or NOTHING,
         "/".join(packets) or NOTHING,
         NOTHING if last is None else ":".join(_side_text(side) for side in last),
     )
@@ -95,30 +127,30 @@ def write_position(rules: Rules, seat: int | None, view: View) -> str:
 def read_position(line: str) -> Position:
     """Return the position that a line of `write_position` holds.
 
-    Raises `ValueError` naming the field, the character and what was expected.
+    Raises `ValueError` naming the field, the character and what was expected, also if no deal or
+    match can come to this position.
     """
     if not isinstance(line, str):
         raise ValueError(f"position is {quote(line)}; expected a line of text")
-    texts = line.removesuffix("\n").split(" ")
-    if len(texts) != len(FIELDS):
+    texts = line[: MAX_LINE + 1].removesuffix("\n").split(" ")
+    if len(line) > MAX_LINE or len(texts) != len(FIELDS):
         raise ValueError(
-            f"position has {len(texts)} fields between single blanks; expected {len(FIELDS)}: "
+            f"position is {quote(line)}; expected {len(FIELDS)} fields between single blanks: "
             f"{', '.join(FIELDS)}"
         )
-    field = {name: Field(name, text, line) for name, text in zip(FIELDS, texts, strict=True)}
+    fields = {name: Field(name, text, line) for name, text in zip(FIELDS, texts, strict=True)}
     if texts[0] != FORMAT:
-        raise field["format"].error(FORMAT)
-    position = _rebuild(field)
-    body = line.removesuffix("\n").rpartition(" ")[0]
-    expected = _with_check(body)
-    if texts[-1] != expected.rpartition(" ")[2]:
-        raise field["check"].error(
-            f"{expected.rpartition(' ')[2]} for what stands before it (if you wrote that by hand, "
-            "end it so; if not, the line is damaged)"
-        )
-    if write_position(*position) != expected:
-        raise ValueError(
-            f"position {quote(body)} is not as it is written: {write_position(*position)!r}"
+        raise fields["format"].error(FORMAT)
+    position = _rebuild(fields)
+    expected = write_position(position.view).split(" ")
+    for name, text, written in zip(FIELDS[:-1], texts, expected, strict=False):
+        if text != written:
+            raise fields[name].error(f"{written}, as such a position is written")
+    check = _with_check(" ".join(texts[:-1])).rpartition(" ")[2]
+    if texts[-1] != check:
+        raise fields["check"].error(
+            f"{check} for what stands before it (if you wrote that by hand, end it so; if not, the "
+            "line is damaged)"
         )
     return position
 
@@ -145,166 +177,51 @@ class Field(NamedTuple):
                 return int(text)
         raise self.error(f"a whole number from {low} to {high}")
 
-    def cards(self, counts: tuple[int, ...]) -> list[int]:
+    def cards(self, counts: range | tuple[int, ...]) -> tuple[int, ...]:
         """Return the cards that the text is; how many there are is one of `counts`."""
         text = "" if self.text == NOTHING else self.text
         names = [text[start : start + 2] for start in range(0, len(text), 2)]
         if len(names) not in counts or not all(name in CARD_NAMES for name in names):
             allowed = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
             raise self.error(f"{allowed} cards such as 9HTD, or {NOTHING} for none")
-        return [parse_card(name) for name in names]
+        return tuple(parse_card(name) for name in names)
 
 
-def _rebuild(field: dict[str, Field]) -> Position:
-    """Read every field, play the plays at a table whose hidden cards are filled in, and view it."""
-    rules = _read_rules(field["rules"])
-    seats = rules.players - 1
-    seat = None
-    if field["viewer"].text != NOTHING:
-        seat = field["viewer"].whole_number(field["viewer"].text, 0, seats)
-    dealer = field["dealer"].whole_number(field["dealer"].text, 0, seats)
-    scores = _read_scores(field["scores"], rules)
-    plays = field["plays"]._replace(text=field["plays"].text.replace("/", ""))
-    played = plays.cards(tuple(range(rules.num_plays + 1)))
-    known = KnownCards(
-        starter=field["starter"].cards((1,))[0],
-        jacks=field["jacks"].cards(tuple(range(rules.num_packs * rules.copies + 1))),
-        bottom=field["bottom"].cards((0, 1)),
-        starters=field["starters"].cards((0, 3)),
-        hand=field["hand"].cards(tuple(range(rules.hand_size + 1))),
-        plays=played,
-    )
-    tables = Tables(rules, 1)
-    row = np.zeros(1, np.int64)
-    deck = fill_in_deck(rules, seat, dealer, known, field)
-    tables.start(row, np.array([deck], np.int8), np.array([dealer]), scores)
-    faces = np.arange(len(CARD_NAMES))
-    for card in played:
-        if tables.find_cards(np.array([card]), faces) >= 0:
-            raise plays.error(f"cards of the hands; {CARD_NAMES[card]} is in none whose turn it is")
-        tables.play()
-    last_deal = _read_last(field["last"], rules, scores)
+def _rebuild(fields: dict[str, Field]) -> Position:
+    """Read every field, fill in a table at which the viewer knows that, and view it."""
+    known = _read_known(fields)
+    last = _read_last(fields["last"], known)
+    try:
+        tables = fill_in(known)
+    except Contradiction as error:
+        raise fields[error.field].error(error.expected) from None
     if tables.scored[0]:
-        last_deal = tables.score(0)
-    return Position(rules, seat, make_view(tables.games, rules, seat, last_deal))
+        if not tables.over[0]:
+            raise fields["plays"].error(
+                "fewer plays, or scores with which this deal ends the match: where it goes on, the "
+                "next deal is dealt at once"
+            )
+        last = tables.score(0)
+    view = make_view(tables.games, known.rules, known.viewer, last)
+    return Position(view, tables.games)
 
 
-class KnownCards(NamedTuple):
-    """The cards that a viewer knows, by how it knows them."""
-
-    starter: int
-    jacks: list[int]
-    bottom: list[int]
-    starters: list[int]
-    hand: list[int]
-    plays: list[int]
-
-
-def fill_in_deck(
-    rules: Rules, seat: int | None, dealer: int, known: KnownCards, field: dict[str, Field]
-) -> list[int]:
-    """Return a deck, in dealing order, of which the viewer sees what it knows; other cards are
-    filled in from the lowest."""
-    laid_out: list[int] = [NO_CARD] * rules.deck_size
-    laid_out[game.STARTER] = known.starter
-    face_down = known.starters
-    if not face_down and rules.starter_jack == "pile":
-        face_down = known.jacks[::-1]
-    if len(face_down) > game.FACE_DOWN:
-        raise field["jacks"].error(f"at most {game.FACE_DOWN} jacks")
-    laid_out[game.FACE_DOWN - len(face_down) : game.FACE_DOWN] = face_down
-    fixed = _exposed(rules, known)
-    for block, cards in _hands(rules, seat, dealer, known, field).items():
-        _put_hand(laid_out, block, cards, {p: c for p, c in fixed.items() if p in block}, field)
-    for place, card in fixed.items():
-        laid_out[place] = card
-    missing = Counter(rules.deck_cards())
-    missing.subtract(card for card in laid_out if card != NO_CARD)
-    if min(missing.values()) < 0:
-        card = min(missing, key=lambda card: missing[card])
-        raise ValueError(
-            f"position has {CARD_NAMES[card % len(CARD_NAMES)]} {-missing[card]} times more often "
-            "than the deck of its rules; expected each card in one place"
-        )
-    fill = iter(sorted(missing.elements()))
-    laid_out = [next(fill) if card == NO_CARD else card for card in laid_out]
-    return _before_turning_up(rules, laid_out, known.jacks, field)
-
-
-def _exposed(rules: Rules, known: KnownCards) -> dict[int, int]:
-    """Return the cards whose places in the laid-out deck everyone knows, by place."""
-    if rules.starter_jack == "pile":
-        return {rules.deck_size - 1: known.bottom[0]} if known.bottom else {}
-    places: list[int] = []
-    for _ in known.jacks:
-        place = _jack_place(rules)
-        places = [earlier - (earlier <= place) for earlier in places]
-        places.append(place)
-    return dict(zip(places, known.jacks, strict=True))
-
-
-def _jack_place(rules: Rules) -> int:
-    """Return the place in the deck where a jack goes that is turned up."""
-    left = rules.deck_size - NUM_STARTERS - 1
-    return NUM_STARTERS + (left // 2 if rules.starter_jack == "stock_middle" else left)
-
-
-def _hands(
-    rules: Rules, seat: int | None, dealer: int, known: KnownCards, field: dict[str, Field]
-) -> dict[range, list[int]]:
-    """Return the known cards of every hand that has been dealt, by the hand's places."""
-    hands: dict[range, list[int]] = {}
-    stock_dealt = range(NUM_STARTERS, NUM_STARTERS + rules.num_plays, rules.hand_size)
-    for place in stock_dealt:
-        hands[range(place, place + rules.hand_size)] = []
-    blocks = list(hands)
-    for number, card in enumerate(known.plays):
-        packet, turn = divmod(number, rules.packet_size)
-        hands[blocks[packet * rules.players + turn % rules.players]].append(card)
-    if seat is not None and len(known.plays) < rules.num_plays:
-        packet = len(known.plays) // rules.packet_size
-        own = hands[blocks[packet * rules.players + (seat - dealer - 1) % rules.players]]
-        if len(own) + len(known.hand) != rules.hand_size:
-            raise field["hand"].error(f"{rules.hand_size - len(own)} cards")
-        own += known.hand
-    elif known.hand:
-        raise field["hand"].error(f"{NOTHING}, since nobody sees one")
-    return hands
-
-
-def _put_hand(
-    laid_out: list[int],
-    places: range,
-    cards: list[int],
-    fixed: dict[int, int],
-    field: dict[str, Field],
-) -> None:
-    """Put a hand's known cards into its places, those with fixed places where they belong."""
-    rest = Counter(cards) - Counter(fixed.values())
-    free = [place for place in places if place not in fixed]
-    if rest.total() > len(free):
-        raise field["plays"].error(
-            "plays that leave room in the hands for the cards that everyone knows to be there"
-        )
-    for place, card in zip(free, rest.elements(), strict=False):
-        laid_out[place] = card
-
-
-def _before_turning_up(
-    rules: Rules, laid_out: list[int], jacks: list[int], field: dict[str, Field]
-) -> list[int]:
-    """Return the deck as it was dealt, before jacks were turned up and put away."""
-    starters, stock = laid_out[:NUM_STARTERS], laid_out[NUM_STARTERS:]
-    if rules.starter_jack == "pile":
-        place = NUM_STARTERS - 1 - len(jacks)
-        if starters[place:-1] != jacks[::-1]:
-            raise field["starters"].error(f"the jacks turned up, {_cards(jacks)}, in deal order")
-        return [*starters[:place], starters[-1], *starters[place:-1], *stock]
-    for jack in reversed(jacks):
-        stock.pop(_jack_place(rules) - NUM_STARTERS)
-        stock.insert(0, starters[-1])
-        starters[-1] = jack
-    return starters + stock
+def _read_known(fields: dict[str, Field]) -> Known:
+    rules = _read_rules(fields["rules"])
+    viewer, dealer, plays = fields["viewer"], fields["dealer"], fields["plays"]
+    seats = rules.players - 1
+    return Known(
+        rules=rules,
+        viewer=None if viewer.text == NOTHING else viewer.whole_number(viewer.text, 0, seats),
+        dealer=dealer.whole_number(dealer.text, 0, seats),
+        scores=_read_scores(fields["scores"], rules),
+        starter=fields["starter"].cards((1,))[0],
+        jacks=fields["jacks"].cards(range(rules.num_packs * rules.copies + 1)),
+        bottom=next(iter(fields["bottom"].cards((0, 1))), None),
+        starters=fields["starters"].cards((0, game.FACE_DOWN)),
+        hand=fields["hand"].cards(range(rules.hand_size + 1)),
+        plays=plays._replace(text=plays.text.replace("/", "")).cards(range(rules.num_plays + 1)),
+    )
 
 
 def _read_rules(field: Field) -> Rules:
@@ -317,31 +234,98 @@ def _read_rules(field: Field) -> Rules:
     return rules
 
 
-def _read_scores(field: Field, rules: Rules) -> np.ndarray:
+def _read_scores(field: Field, rules: Rules) -> tuple[int, ...]:
     parts = field.text.split(":")
     if len(parts) != rules.sides:
         raise field.error(f"{rules.sides} numbers, one per side, such as 0:0")
-    scores = np.array([field.whole_number(part, 0, MAX_MATCH_POINTS) for part in parts])
-    if rules.target is None and scores.any():
+    scores = tuple(field.whole_number(part, 0, MAX_MATCH_POINTS) for part in parts)
+    if rules.target is None and any(scores):
         raise field.error("zeros, since these rules have no target")
     return scores
 
 
-def _read_last(field: Field, rules: Rules, scores: np.ndarray) -> list[dict[str, int]] | None:
+def _read_last(field: Field, known: Known) -> list[dict[str, int]] | None:
     if field.text == NOTHING:
         return None
     sides = [side.split(".") for side in field.text.split(":")]
-    if len(sides) != rules.sides or any(len(side) != 4 for side in sides):
+    if len(sides) != known.rules.sides or any(len(side) != 4 for side in sides):
         raise field.error("points.cards.pistis.jackpistis for each side")
     names = ("points", "cards", "pistis", "jack_pistis")
     last = []
-    for side, total in zip(sides, scores.tolist(), strict=True):
+    for side, total in zip(sides, known.scores, strict=True):
         numbers = [field.whole_number(text, 0, MAX_MATCH_POINTS) for text in side]
         last.append({**dict(zip(names, numbers, strict=True)), "match_points": total})
+    for expected in _faults_of_score(known.rules, last):
+        raise field.error(expected)
     return last
 
 
-def _cards(cards: Any) -> str:
+def _faults_of_score(rules: Rules, score: list[dict[str, int]]) -> Iterator[str]:
+    """Yield what is to be expected instead where a finished deal's score, in a match that goes on,
+    cannot be so."""
+    if rules.target is None:
+        yield f"{NOTHING}, since with these rules a deal comes after no other"
+    before = np.array([side["match_points"] - side["points"] for side in score])
+    if before.min() < 0:
+        yield "no more points than the match scores"
+    elif _is_decided(rules, before):
+        yield "points with which the match was not decided before that deal"
+    cards = [side["cards"] for side in score]
+    captured = rules.deck_size - (rules.num_leftovers if rules.leftovers == "burn" else 0)
+    if sum(cards) != captured:
+        yield f"captured cards that add up to {captured}"
+    num_jacks = sum(card % NUM_RANKS == JACK for card in rules.deck_cards())
+    most_pistis = (rules.deck_size - num_jacks) // 2
+    if sum(side["pistis"] for side in score) > most_pistis:
+        yield f"at most {most_pistis} pişti, for which there are cards"
+    if sum(side["jack_pistis"] for side in score) > num_jacks // 2:
+        yield f"at most {num_jacks // 2} pişti of jacks, for which there are cards"
+    in_pistis = [2 * (side["pistis"] + side["jack_pistis"]) for side in score]
+    others = np.subtract(cards, in_pistis)
+    if others.min() < 0 or others.max() < NUM_STARTERS:
+        yield "two captured cards for each pişti, and the starters beside them"
+    if not _can_be_made(rules, score):
+        yield "points that cards, pişti and the majority can make"
+
+
+def _is_decided(rules: Rules, scores: np.ndarray) -> bool:
+    over = np.zeros(1, np.bool_)
+    game.find_decided(scores[np.newaxis], game.table_rules(rules), over)
+    return bool(over[0])
+
+
+def _can_be_made(rules: Rules, score: list[dict[str, int]]) -> bool:
+    """Return whether a finished deal's points can be those of its piştis, the majority, the cards,
+    bonuses for the ten of diamonds and jacks that took a single card. Of the last two a score does
+    not tell how many there were."""
+    scored = np.zeros(1, game.GAME)[0]
+    for number, side in enumerate(score):
+        scored.captured[number] = side["cards"]
+    game.score_majority(scored, game.table_rules(rules)[0])
+    rest = [
+        side["points"]
+        - int(scored.public_points[number])
+        - side["pistis"] * rules.pisti_points
+        - side["jack_pistis"] * rules.jack_pisti_points
+        for number, side in enumerate(score)
+    ]
+    values = sorted(map(rules.card_points, rules.deck_cards()))
+    least, most = sum(values), sum(values)
+    if rules.leftovers == "burn" and rules.num_leftovers:
+        least = sum(values[: -rules.num_leftovers])
+        most = sum(values[rules.num_leftovers :])
+    deck = rules.deck_cards()
+    tens = min(deck.count(TEN_OF_DIAMONDS), sum(side["pistis"] for side in score))
+    jacks = sum(card % NUM_RANKS == JACK for card in deck)
+    extras = {
+        bonuses * rules.ten_of_diamonds_pisti_bonus + singles * rules.jack_takes_single_points
+        for bonuses in range(tens + 1)
+        for singles in range(jacks + 1)
+    }
+    return min(rest) >= 0 and any(least <= sum(rest) - extra <= most for extra in extras)
+
+
+def _cards(cards: Iterable[int]) -> str:
     return "".join(CARD_NAMES[card] for card in cards)
 
 

@@ -4,12 +4,11 @@ import sys
 
 from pisti_env.cards import CARD_NAMES, card_names
 from pisti_env.knowledge import View
-from pisti_env.rules import Rules
 
 
-def draw(view: View, rules: Rules) -> str:
+def as_text(view: View) -> str:
     """Return a view as text: the match, the table, every seat, and the viewer's hand."""
-    lines = [_heading(view, rules), _table(view)]
+    rules, lines = view.rules, [_heading(view), _table(view)]
     for seat, cards in enumerate(view.hand_sizes):
         side = rules.side(seat)
         marks = [word for word, is_it in _marks(view, seat) if is_it]
@@ -34,8 +33,8 @@ def show(text: str) -> None:
     print(text.encode(encoding, "replace").decode(encoding), flush=True)
 
 
-def _heading(view: View, rules: Rules) -> str:
-    match = ""
+def _heading(view: View) -> str:
+    rules, match = view.rules, ""
     if rules.target is not None:
         match = f", match {' : '.join(map(str, view.match_scores))} to {rules.target}"
     return (

@@ -245,7 +245,7 @@ class DealBatch:
     def position(self, table: int, seat: int | None = None) -> str:
         """Return what a seat of a table, or a spectator, knows as one line of text; see
         `position.py`."""
-        return write_position(self.rules, seat, self.view(table, seat))
+        return write_position(self.view(table, seat))
 
     def _row(self, table: Any) -> int:
         """Return a table's number as an int; raise `ValueError` if there is none of that number."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pisti_env import Rules, pisti_v0
-from pisti_env.position import read_position, write_position
+from pisti_env.position import read_position
 from pisti_env.vector import DealBatch
 
 
@@ -72,7 +72,7 @@ def test_a_batch_with_threads_can_be_copied():
 def test_numbers_of_a_position_are_read_strictly(viewer):
     env = pisti_v0.raw_env()
     env.reset(seed=0)
-    line = write_position(env.rules, None, env.view(None))
+    line = env.position()
     with pytest.raises(ValueError, match="viewer"):
         read_position(line.replace("standard -", f"standard {viewer}"))
 

@@ -151,7 +151,8 @@ def seat_of(one_hot, seat):
 
 
 def rebuild(pieces, rules, seat):
-    """The view of a seat from the pieces of a "history" observation; `last_deal` is not in it."""
+    """The view of a seat from the pieces of a "history" observation; in it are neither
+    `last_deal` nor what follows from the rest."""
     players, sides = rules.players, rules.sides
     plays = [
         ((number - 1 + seat) % players, card - 1)
@@ -214,7 +215,9 @@ def test_rebuilding_covers_the_whole_view():
     env.reset(seed=0)
     pieces = decode(env.observe("player_0")["observation"], "history", env.rules)
     fields = {field.name for field in dataclasses.fields(env.view(0))}
-    assert fields - {"last_deal"} == set(rebuild(pieces, env.rules, 0))
+    assert fields - {"last_deal", "last_play", "rules", "viewer"} == set(
+        rebuild(pieces, env.rules, 0)
+    )
 
 
 def compare_with_view(env, seat):
@@ -255,7 +258,7 @@ def test_a_history_tells_all_at_the_end_too():
         play_out(env, rng)
         for seat in range(env.rules.players):
             compare_with_view(env, seat)
-            assert env.view(seat) == dataclasses.replace(env.view(None), hand=())
+            assert env.view(seat) == dataclasses.replace(env.view(None), viewer=seat, hand=())
         score = env.score()
         assert env.view(0).public_points == tuple(side["points"] for side in score)
         assert env.view(0).pile == () and env.view(0).pile_size == 0

@@ -20,7 +20,7 @@ from pisti_env.game import NOBODY
 from pisti_env.knowledge import hand_of, make_view
 from pisti_env.observation import encoder
 from pisti_env.quote import quote
-from pisti_env.render import draw
+from pisti_env.render import as_text
 from pisti_env.rules import Rules
 from pisti_env.shuffle import derive_seed, draw_numbers_at
 from pisti_env.tables import Tables
@@ -240,7 +240,7 @@ class LearnerTables:
     def draw(self, row: int) -> str:
         """Return the learner's view of a table as text."""
         games = self.tables.games[row : row + 1]
-        return draw(make_view(games, self.rules, int(self.seats[row]), None), self.rules)
+        return as_text(make_view(games, self.rules, int(self.seats[row]), None))
 
     def in_form(self, observations: np.ndarray, masks: np.ndarray) -> Any:
         """Return observations in the form of their space; the masks are copied."""

@@ -1,0 +1,31 @@
+"""What a seat knows of a deal, and what it does not know dealt at random.
+
+- `View`: all that a seat, or a spectator, knows, as plain data. Every display is drawn from one.
+- `Known`: the part of a view that all else follows from; `fill_in` makes a table of one.
+- `deal_unknown`: tables at which everything that a seat does not know is dealt anew, in compiled
+  code; `unknown.py` shows how a player that searches uses it.
+"""
+
+from pisti_env.knowledge.known import (
+    Contradiction,
+    Known,
+    deck_of,
+    fill_in,
+    known_of_view,
+)
+from pisti_env.knowledge.unknown import deal_unknown
+from pisti_env.knowledge.view import Gain, LastPlay, View, hand_of, make_view
+
+__all__ = [
+    "Contradiction",
+    "Gain",
+    "Known",
+    "LastPlay",
+    "View",
+    "deal_unknown",
+    "deck_of",
+    "fill_in",
+    "hand_of",
+    "known_of_view",
+    "make_view",
+]

@@ -1,0 +1,311 @@
+"""What a seat does not know, dealt at random: in compiled code, thousands of tables a second.
+
+The cards that a seat cannot place (other hands, the stock, face-down starters) are shuffled over
+the places where they may lie. Every deal that fits what the seat has seen is equally likely:
+nothing is concluded from why somebody played a card. A shown bottom card needs care, see `redeal`.
+
+A search deals the unknown at copies of its table, plays them on and counts. The table may be the
+true one or any that `fill_in` makes of what the seat knows: what is dealt is the same.
+
+```python
+import numpy as np
+from pisti_env import pisti_v0
+from pisti_env.compile import compiled
+from pisti_env.game import play, table_rules
+from pisti_env.knowledge import deal_unknown, fill_in, known_of_view
+
+@compiled
+def play_out(games, table, side):  # what a side gains on average, if all play their first card
+    points = 0
+    for i in range(len(games)):
+        points -= games[i].public_points[side]
+        while not games[i].scored:
+            play(games[i], table[0], games[i].hands[games[i].to_play, 0])
+        points += games[i].public_points[side]
+    return points / len(games)
+
+env = pisti_v0.raw_env()
+env.reset(seed=1)
+view = env.view(0)
+games = np.repeat(fill_in(known_of_view(view)).games, 1000)  # copying a table copies its record
+deal_unknown(games, view.rules, view.viewer, seed=7)
+print(play_out(games, table_rules(view.rules), view.rules.side(0)))
+```
+"""
+
+import numpy as np
+
+from pisti_env import game as engine
+from pisti_env.cards import NO_CARD, NUM_CARDS
+from pisti_env.compile import compiled, inlined
+from pisti_env.game import FACE_DOWN, MAX_DECK, NOBODY, PILE, STOCK_MIDDLE, is_jack, next_seat
+from pisti_env.quote import quote
+from pisti_env.rules import NUM_STARTERS, Rules
+from pisti_env.shuffle import check_seed, draw_below, stream
+
+# What `redeal` needs room for: the places where unknown cards lie, then how many of each there are.
+SCRATCH_SIZE = MAX_DECK + NUM_CARDS
+
+
+def deal_unknown(games: np.ndarray, rules: Rules, viewer: int | None, seed: int) -> None:
+    """Deal anew, in place, what `viewer` (a seat, or None for a spectator) does not know at each
+    of the tables `games` (n,) GAME, which are tables of these rules at any moments.
+
+    What is dealt at table i is a function of the seed, of i and of what the viewer knows there.
+    Match points stay, and so does all that the viewer sees. Raises `ValueError` for a wrong viewer,
+    seed or array.
+    """
+    seats = range(rules.players)
+    if viewer is not None and viewer not in seats:
+        raise ValueError(f"viewer is {quote(viewer)}; expected None or one of {list(seats)}")
+    if games.dtype != engine.GAME or games.ndim != 1 or not games.flags.carray:
+        raise ValueError(
+            f"games has shape {games.shape} and dtype {quote(games.dtype)}; expected a writable "
+            "array (n,) of records game.GAME"
+        )
+    with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
+        _redeal_all(
+            games,
+            engine.table_rules(rules),
+            NOBODY if viewer is None else int(viewer),
+            np.uint64(check_seed(seed)),
+            np.zeros(SCRATCH_SIZE, np.int64),
+        )
+
+
+@compiled
+def _redeal_all(games, table, viewer, seed, scratch):
+    for i in range(len(games)):
+        redeal(games[i], table[0], viewer, stream(seed, i, 0, 0), scratch)
+
+
+@inlined
+def redeal(game, rules, viewer, state, scratch):
+    """Deal anew what a seat, or NOBODY for a spectator, does not know at one table; return the next
+    state of the stream of random numbers. `scratch` (SCRATCH_SIZE,) int64 is overwritten.
+
+    Each order of the cards that the seat cannot place stands for one deal, but where a bottom card
+    was shown: it may have come from below any of the jacks that lie next to it now, so an order
+    with k jacks there stands for k + 1 deals, and is kept as often as is proportional.
+    """
+    jacks = 0
+    for place in range(rules.deck_size):
+        jacks += is_jack(game.deck[place])
+    sort_hand(game, viewer)
+    while True:
+        lay_out_hands(game, rules)
+        unknown = find_unknown(game, rules, viewer, scratch)
+        unknown_jacks = sort_unknown(game, unknown, scratch)
+        if rules.bottom_card_shown and game.bottom_card == NO_CARD:  # the stock is all jacks
+            state = shuffle_places(game, unknown - unknown_jacks, unknown, state, scratch)
+            starters = num_unknown_starters(game, rules, viewer)
+            state = shuffle_places(game, 0, starters, state, scratch)
+        else:
+            state = shuffle_places(game, 0, unknown, state, scratch)
+        pick_up_hands(game, rules, viewer)
+        if game.bottom_card == NO_CARD:
+            return state
+        state = mix_hands(game, rules, state)
+        state, kept_up_to = draw_below(state, np.uint64(jacks + 1))
+        if kept_up_to <= jacks_above_bottom(game, rules):
+            return state
+
+
+@inlined
+def sort_hand(game, viewer):
+    """Sort the viewer's cards, so that what is dealt does not depend on their order."""
+    if viewer == NOBODY:
+        return
+    for held in range(1, game.hand_sizes[viewer]):
+        for place in range(held, 0, -1):
+            card, before = game.hands[viewer, place], game.hands[viewer, place - 1]
+            if card < before:
+                game.hands[viewer, place], game.hands[viewer, place - 1] = before, card
+
+
+@inlined
+def lay_out_hands(game, rules):
+    """Let every hand that was dealt lie in the deck with the cards first that were played from it,
+    in order, and those last that are held. Where everyone saw a card lie, it stays."""
+    place = NUM_STARTERS
+    for packet in range(game.packet):
+        seat = game.dealer
+        plays_end = min(game.num_plays, (packet + 1) * packet_size(rules))
+        for turn in range(rules.players):
+            seat = next_seat(seat, rules)
+            here, seen = place, 0  # the next place to fill; bits for places that everyone saw
+            for number in range(packet * packet_size(rules) + turn, plays_end, rules.players):
+                here, seen = put_into_hand(game, rules, game.plays[number], place, here, seen)
+            if packet + 1 == game.packet:
+                for held in range(game.hand_sizes[seat]):
+                    card = game.hands[seat, held]
+                    here, seen = put_into_hand(game, rules, card, place, here, seen)
+            place += rules.hand_size
+
+
+@inlined
+def packet_size(rules):
+    """Return how many cards are dealt in a packet."""
+    return rules.players * rules.hand_size
+
+
+@inlined
+def put_into_hand(game, rules, card, first, here, seen):
+    """Put a card of the hand that lies from `first` on into its place; return `here` and `seen`."""
+    for place in range(first, first + rules.hand_size):
+        bit = 1 << (place - first)
+        if was_seen_to_lie(game, rules, place) and game.deck[place] == card and not seen & bit:
+            return here, seen | bit
+    while was_seen_to_lie(game, rules, here):
+        here += 1
+    game.deck[here] = card
+    return here + 1, seen
+
+
+@inlined
+def was_seen_to_lie(game, rules, place):
+    """Return whether everyone saw, when the deal began, which card lies at this place of the stock:
+    the bottom card, or a jack that was turned up."""
+    if rules.starter_jack == PILE:
+        return game.bottom_card != NO_CARD and place == rules.deck_size - 1
+    last = last_jack_place(rules)
+    return last - game.num_shown_jacks < place and place <= last
+
+
+@inlined
+def last_jack_place(rules):
+    """Return where in the deck the last jack lies that was turned up and went into the stock; those
+    before it lie just above, in the order turned up."""
+    left = rules.deck_size - NUM_STARTERS - 1
+    return NUM_STARTERS + (left // 2 if rules.starter_jack == STOCK_MIDDLE else left)
+
+
+@inlined
+def num_unknown_starters(game, rules, viewer):
+    """Return how many face-down starters, the first ones, the viewer does not know."""
+    knows = True
+    for seat in range(rules.players):
+        if seat == viewer or viewer == NOBODY:
+            knows = knows and game.knows_starters[seat] == 1
+    if knows:
+        return 0
+    return FACE_DOWN - (game.num_shown_jacks if rules.starter_jack == PILE else 0)
+
+
+@inlined
+def num_unknown_in_hand(game, seat):
+    """Return how many cards of another's hand not everyone knows to be there."""
+    unknown = game.hand_sizes[seat]
+    for k in range(game.num_exposed):
+        unknown -= game.exposed_holders[k] == seat
+    return unknown
+
+
+@inlined
+def find_unknown(game, rules, viewer, scratch):
+    """Set the first of `scratch` to the places in the deck of cards that the viewer does not know,
+    return how many there are. Hands lie as `lay_out_hands` leaves them."""
+    found = 0
+    for place in range(num_unknown_starters(game, rules, viewer)):
+        scratch[found] = place
+        found += 1
+    seat, after = game.dealer, NUM_STARTERS + (game.packet - 1) * packet_size(rules)
+    for _ in range(rules.players):
+        seat = next_seat(seat, rules)
+        after += rules.hand_size
+        if seat != viewer:
+            place = after
+            for _ in range(num_unknown_in_hand(game, seat)):
+                place = place_before(game, rules, place)
+                scratch[found] = place
+                found += 1
+    for place in range(game.stock_start, rules.deck_size):
+        if not was_seen_to_lie(game, rules, place):
+            scratch[found] = place
+            found += 1
+    return found
+
+
+@inlined
+def place_before(game, rules, place):
+    """Return the place before this one of which not everyone saw the card."""
+    place -= 1
+    while was_seen_to_lie(game, rules, place):
+        place -= 1
+    return place
+
+
+@inlined
+def sort_unknown(game, unknown, scratch):
+    """Sort the cards at the first `unknown` places of `scratch`, jacks last, so that nothing is
+    left of how they lay; return how many jacks there are."""
+    for card in range(NUM_CARDS):
+        scratch[MAX_DECK + card] = 0
+    for k in range(unknown):
+        scratch[MAX_DECK + game.deck[scratch[k]]] += 1
+    filled, jacks = 0, 0
+    for jacks_now in range(2):
+        for card in range(NUM_CARDS):
+            if is_jack(card) == (jacks_now == 1):
+                for _ in range(scratch[MAX_DECK + card]):
+                    game.deck[scratch[filled]] = card
+                    filled += 1
+                    jacks += jacks_now
+    return jacks
+
+
+@inlined
+def shuffle_places(game, first, end, state, scratch):
+    """Shuffle the cards at the places from the first to before the end; return the next state."""
+    for k in range(end - 1, first, -1):
+        state, other = draw_below(state, np.uint64(k - first + 1))
+        swap(game, scratch[k], scratch[first + np.int64(other)])
+    return state
+
+
+@inlined
+def swap(game, place, other):
+    """Swap two cards of the deck."""
+    card = game.deck[place]
+    game.deck[place] = game.deck[other]
+    game.deck[other] = card
+
+
+@inlined
+def pick_up_hands(game, rules, viewer):
+    """Let the others hold what lies for them in the deck now."""
+    seat, after = game.dealer, NUM_STARTERS + (game.packet - 1) * packet_size(rules)
+    for _ in range(rules.players):
+        seat = next_seat(seat, rules)
+        after += rules.hand_size
+        if seat != viewer:
+            place, unknown, held = after, num_unknown_in_hand(game, seat), 0
+            for _ in range(unknown):
+                place = place_before(game, rules, place)
+                game.hands[seat, held] = game.deck[place]
+                held += 1
+            for k in range(game.num_exposed):
+                if game.exposed_holders[k] == seat:
+                    game.hands[seat, held] = game.exposed[k]
+                    held += 1
+
+
+@inlined
+def mix_hands(game, rules, state):
+    """Shuffle within every hand that was dealt, since nobody knows in which order its cards lay,
+    but for a shown bottom card; return the next state."""
+    for first in range(NUM_STARTERS, game.stock_start, rules.hand_size):
+        size = min(rules.hand_size, rules.deck_size - 1 - first)
+        for k in range(size - 1, 0, -1):
+            state, other = draw_below(state, np.uint64(k + 1))
+            swap(game, first + k, first + np.int64(other))
+    return state
+
+
+@inlined
+def jacks_above_bottom(game, rules):
+    """Return how many jacks lie next to the bottom card."""
+    place = rules.deck_size - 2
+    while place >= NUM_STARTERS and is_jack(game.deck[place]):
+        place -= 1
+    return rules.deck_size - 2 - place
