@@ -334,13 +334,12 @@ def bytes_per_table(encoding: str | None) -> int:
 
 
 def memory_of(*owners: Any) -> int:
-    """Return the bytes of all arrays among objects' attributes, each counted once."""
-    arrays = {
-        id(value): value.nbytes
-        for owner in owners
-        for value in vars(owner).values()
-        if isinstance(value, np.ndarray)
-    }
+    """Return the bytes of all arrays among objects' attributes, each counted once, views not."""
+    arrays = {}
+    for value in (value for owner in owners for value in vars(owner).values()):
+        if isinstance(value, np.ndarray):
+            whole = value.base if isinstance(value.base, np.ndarray) else value
+            arrays[id(whole)] = whole.nbytes
     return sum(arrays.values())
 
 

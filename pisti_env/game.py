@@ -14,14 +14,13 @@ import numpy as np
 
 from pisti_env.cards import JACK as JACK_RANK
 from pisti_env.cards import (
-    KIND_OF_CARD,
     NO_CARD,
     NUM_CARDS,
     RANK_OF_CARD,
     TEN_OF_DIAMONDS,
 )
 from pisti_env.compile import at, compiled, inlined
-from pisti_env.counts import KIND_BITS, ONE_OF_CARD
+from pisti_env.counts import ONE_OF_CARD
 from pisti_env.rules import NUM_STARTERS, Rules
 from pisti_env.shuffle import draw_dealer, shuffle
 
@@ -38,8 +37,6 @@ STARTER_JACK_TO = ("pile", "stock_bottom", "stock_middle")
 PILE, STOCK_BOTTOM, STOCK_MIDDLE = range(3)
 STARTERS_SEEN_BY = ("capturer", "side", "all", "nobody")
 CAPTURER, SIDE, ALL, NONE = range(4)
-
-LATEST_OF_CARD = np.left_shift(KIND_OF_CARD + 1, KIND_BITS * (MAX_HAND - 1)).astype(np.uint16)
 
 # One table. What every play touches comes first and together, since the memory is what costs time.
 # int16 wherever there is arithmetic among them: in plain Python int8 would overflow.
@@ -66,8 +63,6 @@ GAME = np.dtype(
             ("packet_top", np.int16),  # top when the packet was dealt
             ("scored", np.int16),  # 1 once the deal is over and all of it public
             ("hand_sizes", np.int8, (MAX_PLAYERS,)),
-            # Of each seat's MAX_HAND last plays the kind + 1, four bits each, the latest on top.
-            ("last_kinds", np.uint16, (MAX_PLAYERS,)),
             ("starters_taker", np.int16),  # the seat that captured the starters, or NOBODY
             ("hands", np.int8, (MAX_PLAYERS, MAX_HAND)),  # the first hand_sizes[seat] count
             ("captured", np.int16, (MAX_PLAYERS,)),  # cards, per side
@@ -304,7 +299,6 @@ def play(game, rules, card):
         score_pisti(game, rules, seat, card, top, size)
         take_pile(game, rules, seat)
         game.last_capturer = seat
-    note_kind(game, seat, card)
     game.to_play = next_seat(seat, rules)
     if game.num_plays == rules.num_plays:
         score_deal(game, rules)
@@ -390,13 +384,6 @@ def lay_on_pile(game, rules, card):
     game.pile_points += rules.card_points[at(card)]
     game.played_kinds += ONE_OF_CARD[at(card)]
     game.pile_kinds += ONE_OF_CARD[at(card)]
-
-
-@inlined
-def note_kind(game, seat, card):
-    """Add a play to the seat's `last_kinds`, of which the oldest goes."""
-    older = game.last_kinds[at(seat)] >> KIND_BITS
-    game.last_kinds[at(seat)] = older | LATEST_OF_CARD[at(card)]
 
 
 @inlined

@@ -1,5 +1,7 @@
 """The layouts that `describe` tells, and the numbers in them."""
 
+import inspect
+
 import numba
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ from pisti_env.observation import (
     describe,
     encoder,
     state_encoder,
+    write,
 )
 from pisti_env.vector import DealBatch
 
@@ -335,7 +338,7 @@ def test_starters_that_lie_face_down_may_be_unknown(encoding):
 
 @pytest.mark.parametrize("encoding", LAYOUTS)
 def test_all_of_a_row_is_written(encoding):
-    """Rows are written over others, and those of kinds are not cleared before."""
+    """Rows are written over others."""
     rng = seeded("stale", encoding)
     for env, _ in random_moments(rng, 4 if INTERPRETED else 40, 2):
         rules, games = env.rules, env._tables.games
@@ -351,6 +354,47 @@ def test_all_of_a_row_is_written(encoding):
                 assert (numbers[[0, 2]] == stale).all() and (masks[[0, 2]] == stale).all()
                 results.append((numbers[1].tolist(), masks[1].tolist()))
             assert results[0] == results[1]
+
+
+# The first piece of each is in every encoding that has any of them.
+WRITTEN_BY = {
+    write.write_hand: ("hand",),
+    write.write_table: ("top", "pile", "played"),
+    write.write_packet: ("packet_pile", "packet_top", "packet_plays"),
+    write.write_seen: ("known_starters", "shown", "bottom_card", "exposed_in_hands"),
+    write.write_sizes: (
+        *("pile_size", "stock_size", "hand_sizes", "last_capturer", "dealer", "packet", "target"),
+    ),
+    write.write_sides: ("captured", "public_points", "pistis", "jack_pistis", "match_scores"),
+    write.write_history: (
+        *("starter", "starter_order", "jack_order", "bottom_card_of_deal"),
+        *("history_seats", "history_cards"),
+    ),
+    write.write_hidden: ("hands", "starters", "stock", "points", "to_play"),
+}
+
+
+@pytest.mark.parametrize("encoding", LAYOUTS)
+def test_no_piece_is_written_over_another(encoding):
+    rng = seeded("pieces", encoding)
+    for env, _ in random_moments(rng, 4 if INTERPRETED else 20, 2):
+        encodes = state_encoder(env.rules) if encoding == "state" else encoder(encoding, env.rules)
+        slices = {row.name: row.slice for row in encodes.layout}
+        before = np.arange(1000, 1000 + encodes.size, dtype=np.float32)
+        for function, names in WRITTEN_BY.items():
+            if names[0] in slices:
+                row = before.copy()
+                given = {
+                    "game": env._tables.games[0],
+                    "rules": game.table_rules(env.rules)[0],
+                    "layout": encodes.layouts[0],
+                    "me": rng.randrange(env.rules.players),
+                    "row": row,
+                }
+                function(*(given[name] for name in inspect.signature(function).parameters))
+                for name in slices.keys() & names:
+                    row[slices[name]] = before[slices[name]]
+                assert (row == before).all(), (function, env.rules)
 
 
 @pytest.mark.parametrize("record", [game.GAME, game.TABLE_RULES, LAYOUT])

@@ -8,12 +8,14 @@ import numpy as np
 from pisti_env import game
 from pisti_env.cards import CARD_NAMES, KIND_NAMES, KIND_OF_CARD, NUM_CARDS, NUM_KINDS
 from pisti_env.compile import quick
+from pisti_env.counts import COUNTS_OF_BYTE
 from pisti_env.observation.pieces import (
     _NUMBER_OF,
     ABSENT,
     ENCODINGS,
     GROUPS,
     LAYOUT,
+    PACKS_TIMES_COPIES,
     PIECES,
     STATE,
     Layout,
@@ -63,9 +65,6 @@ class Encoder:
                 rows.append(LayoutRow(name, slice(start, start + size), piece.meaning, scale.text))
                 divisors += [scale.unit(rules)] * size
         self.size = len(divisors)
-        after = self.size - self.layouts["packet_plays"][0] - rules.packet_size
-        if num_actions == NUM_KINDS and "packet_plays" in pieces and after < 8 - rules.hand_size:
-            raise ValueError(f"{after} numbers follow packet_plays, too few; see `write_packet`")
         self.layout = Layout(rows)
         self.layouts["numbers"] = self.size
         self.layouts["faces"] = num_actions == NUM_CARDS
@@ -74,6 +73,8 @@ class Encoder:
         names = (self.action_of_card + 1).astype(np.float32)
         self.layouts["named"][0, :NUM_CARDS] = names * np.float32(1 / num_actions)
         self.layouts["scales"][0, : self.size] = (1 / np.array(divisors)).astype(np.float32)
+        one = np.float32(1 / PACKS_TIMES_COPIES.unit(rules))
+        self.layouts["of_byte"] = COUNTS_OF_BYTE.astype(np.float32) * one
         self.layouts.setflags(write=False)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -189,6 +189,8 @@ LAYOUT = np.dtype(
             ("num_actions", np.int64),
             ("action_of", np.int64, (NUM_CARDS,)),
             ("named", np.float32, (NUM_CARDS + 1,)),  # the number that names a card, or NO_CARD
+            # Two counts of kinds as numbers, by the byte that has both; see `counts.py`.
+            ("of_byte", np.float32, (256, 2)),
             ("scales", np.float32, (MAX_NUMBERS,)),
         ],
     )

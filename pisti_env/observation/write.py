@@ -2,17 +2,9 @@
 
 import numpy as np
 
-from pisti_env.cards import JACK, NO_CARD, NUM_CARDS, NUM_RANKS
+from pisti_env.cards import JACK, NO_CARD, NUM_KINDS, NUM_RANKS
 from pisti_env.compile import at, compiled, inlined
-from pisti_env.counts import (
-    KIND_BITS,
-    ONE_OF_CARD,
-    count_of,
-    number,
-    present,
-    write_eight,
-    write_fifteen,
-)
+from pisti_env.counts import KIND_BITS, ONE_OF_CARD, count_of
 from pisti_env.game import (
     FACE_DOWN,
     MAX_HAND,
@@ -97,26 +89,20 @@ def play_and_observe(
 def find_illegal(actions, legal, layouts):
     """Return the first place where `actions` (n,) has none of those that `legal` (n,) has as bits,
     see `write_mask`; -1 for none."""
-    bits = 1 if layouts[0].faces else KIND_BITS
     for i in range(len(actions)):
         action = actions[i]
-        if action < 0 or action >= layouts[0].num_actions or (legal[i] >> (action * bits)) & 1 == 0:
+        if action < 0 or action >= layouts[0].num_actions or (legal[i] >> action) & 1 == 0:
             return i
     return -1
 
 
 @inlined
 def write_row(game, rules, layout, me, row):
-    """Set an observation, `row` (d,), to what the seat `me` knows.
-
-    Cards by face are counted one by one, from zero. A row with 15 actions is not cleared before:
-    there every piece has all of its numbers written, in the order of these calls.
-    """
-    if layout.faces:
-        clear(row, 0, layout.numbers)
+    """Set an observation, `row` (d,), to what the seat `me` knows."""
+    clear(row, 0, layout.numbers)
     write_hand(game, layout, me, row)
     write_table(game, layout, row)
-    write_packet(game, rules, layout, me, row)  # before what comes after it in the row
+    write_packet(game, rules, layout, me, row)
     write_seen(game, rules, layout, me, row)
     write_sizes(game, rules, layout, me, row)
     write_sides(game, rules, layout, me, row)
@@ -138,13 +124,18 @@ def clear(row, first, stop):
 @inlined
 def write(count, place, layout, row):
     """Write a count at a place."""
-    row[at(place)] = number(count, layout.scales[at(place)], row)
+    row[at(place)] = np.float32(count) * layout.scales[at(place)]
 
 
 @inlined
 def write_kinds(kinds, start, layout, row):
-    """Write how many there are of each kind."""
-    write_fifteen(kinds, layout.scales[at(start)], row, start)
+    """Write how many there are of each kind, two at a time."""
+    for pair in range(NUM_KINDS // 2):
+        byte = at((kinds >> (2 * KIND_BITS * pair)) & 255)
+        row[at(start + 2 * pair)] = layout.of_byte[byte, 0]
+        row[at(start + 2 * pair + 1)] = layout.of_byte[byte, 1]
+    last = NUM_KINDS - 1
+    row[at(start + last)] = layout.of_byte[at(count_of(last, kinds)), 0]
 
 
 @inlined
@@ -177,20 +168,17 @@ def relative(seat, me, players):
 
 @inlined
 def write_mask(game, layout, mask):
-    """Set `mask` (a,) int8 to the legal actions of the seat whose turn it is. Return them as bits:
-    bit a for action a of 52, bit KIND_BITS * a for action a of 15."""
+    """Set `mask` (a,) int8 to the legal actions of the seat whose turn it is. Return them as bits,
+    bit a for action a."""
+    clear(mask, 0, layout.num_actions)
     legal, seat = np.int64(0), game.to_play
-    if layout.faces:
-        clear(mask, 0, NUM_CARDS)
-        if seat != NOBODY:
-            for held in range(game.hand_sizes[at(seat)]):
-                card = np.int64(game.hands[at(seat), held])
-                mask[at(card)] = 1
-                legal |= 1 << card
-        return legal
     if seat != NOBODY:
-        legal = present(hand_kinds(game, seat))
-    write_fifteen(legal, np.int8(1), mask, 0)
+        size = game.hand_sizes[at(seat)]
+        for held in range(MAX_HAND):
+            if held < size:
+                action = layout.action_of[at(game.hands[at(seat), held])]
+                mask[at(action)] = 1
+                legal |= 1 << action
     return legal
 
 
@@ -219,11 +207,8 @@ def write_hand(game, layout, me, row):
 @inlined
 def write_table(game, layout, row):
     """Top, pile and played."""
-    if layout.faces:
-        if game.top != NO_CARD:
-            row[at(layout.top + game.top)] = 1
-    else:
-        write_kinds(ONE_OF_CARD[game.top], layout.top, layout, row)
+    if game.top != NO_CARD:
+        row[at(layout.top + layout.action_of[at(game.top)])] = 1
     if layout.pile != ABSENT:
         if layout.faces:
             first, stop = game.pile_start, game.num_plays
@@ -251,11 +236,6 @@ def write_seen(game, rules, layout, me, row):
         for place in range(FACE_DOWN):
             kinds += ONE_OF_CARD[game.deck[place]] * knows  # NO_CARD, where nobody knows it yet
         write_kinds(kinds, layout.known_starters, layout, row)
-        row[at(layout.shown)] = 0
-        if rules.bottom_card_shown:
-            write_kinds(0, layout.bottom_card, layout, row)
-        if layout.exposed_in_hands != ABSENT:
-            clear(row, layout.exposed_in_hands, layout.exposed_in_hands + rules.players)
     if not knows and rules.starter_jack == PILE:
         for k in range(game.num_shown_jacks):
             add_shown(game.shown_jacks[k], layout, row)
@@ -306,23 +286,13 @@ def write_packet(game, rules, layout, me, row):
     else:
         write_kinds(game.packet_kinds, layout.packet_pile, layout, row)
     row[at(layout.packet_top)] = layout.named[game.packet_top]
-    if layout.faces:
-        leader = relative(game.dealer + 1, me, rules.players)
-        seat, turn = leader, 0
-        for k in range(first, game.num_plays):
-            place = layout.packet_plays + seat * rules.hand_size + turn
-            row[at(place)] = layout.named[at(game.plays[at(k)])]
-            seat = next_seat(seat, rules)
-            turn += seat == leader
-    else:
-        # Eight numbers are more than a hand. The rest are zeros, over what is written later: the
-        # next seat's plays, and after the last seat's what comes behind them in the row.
-        seat, place = me, layout.packet_plays
-        for _ in range(rules.players):
-            before = MAX_HAND - rules.hand_size + game.hand_sizes[at(seat)]
-            played = np.int64(game.last_kinds[at(seat)]) >> (KIND_BITS * before)
-            write_eight(played, layout.scales[at(place)], row, place)
-            seat, place = next_seat(seat, rules), place + rules.hand_size
+    leader = relative(game.dealer + 1, me, rules.players)
+    seat, turn = leader, 0
+    for k in range(first, game.num_plays):
+        place = layout.packet_plays + seat * rules.hand_size + turn
+        row[at(place)] = layout.named[at(game.plays[at(k)])]
+        seat = next_seat(seat, rules)
+        turn += seat == leader
 
 
 @inlined
@@ -363,7 +333,6 @@ def write_sides(game, rules, layout, me, row):
 @inlined
 def write_history(game, rules, layout, me, row):
     """What was turned up, in order, and every play of the deal."""
-    clear(row, layout.starter, layout.numbers)
     row[at(layout.starter)] = layout.named[game.deck[STARTER]]
     if game.knows_starters[at(me)]:
         for place in range(FACE_DOWN):
