@@ -552,6 +552,18 @@ def test_it_plays_its_best_card(observation):
         assert action == best[row]
 
 
+@pytest.mark.compiled  # plain Python leaves products to NumPy
+def test_a_row_gives_the_same_numbers_alone_and_among_many():
+    """To the last bit, which NumPy's products on several threads do not."""
+    agent = PolicyAgent(make(hidden=(256, 256)))
+    observations, _ = moments(tables=300)
+    together = agent.logits(observations)
+    for row in range(0, 300, 7):
+        assert np.array_equal(agent.logits(observations[row : row + 1])[0], together[row])
+    assert np.array_equal(agent.logits(observations[3:201]), together[3:201])
+    assert agent.logits(observations[:0]).shape == (0, 15)
+
+
 def test_the_lowest_of_equals():
     checkpoint = make()
     checkpoint.weights[-1][:] = 0
