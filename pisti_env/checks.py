@@ -146,12 +146,12 @@ def check_actions(actions: Any, num_tables: int) -> np.ndarray:
     return np.array(actions, np.int64)
 
 
-def refusal(what: str, action: Any, names: Sequence[str], who: str, hand: Any) -> ValueError:
-    """Return what to raise for an illegal action: `what` it is the action of, the `names` of all
-    actions, and `who` holds which `hand` of cards."""
+def refusal(what: str, action: Any, names: Sequence[str], whose: str, hand: Any) -> ValueError:
+    """Return what to raise for an illegal action: `what` it is called, the `names` of all actions,
+    `whose` hand it is played from ("its hand", "the hand of seat 1"), and the `hand`'s cards."""
     name = f" ({names[action]})" if is_int(action) and 0 <= action < len(names) else ""
     return ValueError(
-        f"{what} is {quote(action)}{name}, which is not in the hand of {who}, {card_names(hand)}; "
+        f"{what} is {quote(action)}{name}, which is not in {whose}, {card_names(hand)}; "
         "play one of those"
     )
 

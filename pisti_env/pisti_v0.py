@@ -40,8 +40,8 @@ has the options, and the presets `standard`, `text_a`, `text_b`, `loose`, `istan
   kind plays the lowest such card of the hand. Learns fastest.
   `"history"` and `"kinds_history"`: these and every play of the deal in order.
 - `mask_in`: `"observation"` (default), or `"info"`: the observation is the Box alone. Either way
-  `infos[agent]["action_mask"]` holds the mask. It is all zero for an agent that is not to act, and
-  then read-only in the infos.
+  `infos[agent]["action_mask"]` holds the mask. It is all zero for an agent that is not to act. What
+  is written into a mask changes nothing: the game decides which actions are legal.
 - `rewards`: in card points, a side's gain less the mean gain of the other sides.
   `"difference"` (default) pays what is public at once, and what is not (the face-down starters, the
   last pile, the majority) when the deal is scored; `"terminal"` pays all at the end of the episode;
@@ -71,6 +71,10 @@ All of it is in `env.unwrapped`, and none of it is an observation but `observe_a
 - `deck`, `dealer`: the current deal's, as `reset` takes them.
 - `state()`: the whole table as numbers, `describe("state")`.
 - `illegal_actions`: how many there were so far, in all episodes.
+
+`copy.copy`, `copy.deepcopy` and `pickle` give an environment that goes on by itself. One thread at a
+time may use an environment; another one's call meanwhile is a `RuntimeError`. After a step or reset
+that was broken off (by Ctrl-C) everything but `reset` raises `gymnasium.error.ResetNeeded`.
 - `position(seat)`: the view as one line of text, which `pisti_env.position.read_position` reads.
 
 `copy.deepcopy` and `pickle` give an environment that goes on identically, in mid-deal too.
@@ -119,8 +123,8 @@ second play.
 * v0: first version (0.1.0)
 """
 
-import functools
-from typing import Any, ClassVar
+import copy
+from typing import Any, ClassVar, NoReturn
 
 import gymnasium
 import numpy as np
@@ -128,8 +132,14 @@ from gymnasium import spaces
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
-from pisti_env.cards import card_names
-from pisti_env.checks import check_dealer, check_deck, check_scores, is_int
+from pisti_env.checks import (
+    check_dealer,
+    check_deck,
+    check_scores,
+    check_viewer,
+    is_int,
+    refusal,
+)
 from pisti_env.game import MAX_PLAYERS
 from pisti_env.knowledge import View, hand_of, make_view
 from pisti_env.observation import Encoder, describe, encoder, state_encoder
@@ -137,7 +147,8 @@ from pisti_env.position import write_position
 from pisti_env.quote import quote
 from pisti_env.render import as_text, show
 from pisti_env.rules import RulesLike, resolve_rules
-from pisti_env.tables import Tables, ToPlay, warm_up
+from pisti_env.shuffle import check_seed
+from pisti_env.tables import Tables, ToPlay, own_arrays, warm_up
 
 __all__ = ["describe", "env", "raw_env"]
 
@@ -150,16 +161,29 @@ _PETTINGZOO_OPTION = "options"  # what PettingZoo's api_test sends, of no meanin
 def env(**kwargs: Any) -> AECEnv:
     """Return `raw_env` in PettingZoo's standard wrappers; arguments as in this module's manual."""
     bare = raw_env(**kwargs)
-    wrapped = wrappers.TerminateIllegalWrapper(bare, illegal_reward=-bare.most_to_lose)
-    return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
+    wrapped = EndIllegal(bare, illegal_reward=-bare.most_to_lose)
+    return InOrder(wrappers.AssertOutOfBoundsWrapper(wrapped))
 
 
-@functools.cache
-def no_mask(num_actions: int) -> np.ndarray:
-    """Return the mask (a,) int8 of who is not to act, always the same and read-only."""
-    mask = np.zeros(num_actions, np.int8)
-    mask.setflags(write=False)
-    return mask
+class EndIllegal(wrappers.TerminateIllegalWrapper):
+    """PettingZoo's wrapper, with the mask of the game itself: its own is the one that it last gave
+    away, into which somebody may have written."""
+
+    def step(self, action: Any) -> None:
+        game: raw_env = self.env
+        game._check_under_way()
+        self._prev_obs = {"action_mask": game._to_play.mask}
+        super().step(action)
+
+
+class InOrder(wrappers.OrderEnforcingWrapper):
+    """PettingZoo's wrapper, of which `copy.copy` copies the game too."""
+
+    def __copy__(self) -> "InOrder":
+        return copy.deepcopy(self)
+
+    def __str__(self) -> str:
+        return str(self.env)
 
 
 class raw_env(AECEnv):
@@ -198,12 +222,15 @@ class raw_env(AECEnv):
         self._sides = {name: self.rules.side(seat) for name, seat in self._seats.items()}
         self._to_play = ToPlay(self._encoder, 1)
         self._agent_to_act: str | None = None  # None once the episode is over
+        self._under_way = False  # whether all is as the last reset or step leaves it
         self._action = np.zeros(1, np.int64)
+        self._no_mask = np.zeros(self._encoder.num_actions, np.int8)
         self.deals: list[list[dict[str, int]]] = []
         self.illegal_actions = 0  # so far, in all episodes
 
         self.possible_agents = list(self._seats)
         self.agents: list[str] = []
+        self.agent_selection = self.possible_agents[0]
         box = spaces.Box(0.0, 1.0, (self._encoder.size,), np.float32)
         mask_box = spaces.Box(0, 1, (self._encoder.num_actions,), np.int8)
         space = (
@@ -219,11 +246,23 @@ class raw_env(AECEnv):
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """Return the agent's observation space, always the same object."""
-        return self.observation_spaces[agent]
+        try:
+            return self.observation_spaces[agent]
+        except (KeyError, TypeError):  # TypeError: of what no dict can have
+            raise self._unknown(agent) from None
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
         """Return the agent's action space, always the same object."""
-        return self.action_spaces[agent]
+        try:
+            return self.action_spaces[agent]
+        except (KeyError, TypeError):
+            raise self._unknown(agent) from None
+
+    def _unknown(self, agent: Any) -> ValueError:
+        """Return what to raise for what is no agent's name."""
+        return ValueError(
+            f"agent is {quote(agent)}; expected one of {', '.join(self.possible_agents)}"
+        )
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin an episode. A seed begins its stream of deals; without one the stream goes on.
@@ -235,17 +274,22 @@ class raw_env(AECEnv):
             raise ValueError(f"options is {quote(options)}; expected a dict or None")
         deck, dealer, scores = self._read_options(options or {})
         if seed is not None:
-            self._tables.reseed(seed)
-        self._tables.start(_ONE, deck, dealer, scores)
-        self.deals = []
-        self.agents = self.possible_agents[:]
-        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
-        self.truncations = dict.fromkeys(self.agents, False)
-        self.rewards = dict.fromkeys(self.agents, 0.0)
-        self.terminations = dict.fromkeys(self.agents, False)
-        self._skip_agent_selection = None
-        self._tables.observe(self._to_play, _ONE)
-        self._give_turn()
+            check_seed(seed)
+        with self._tables.one_thread:
+            self._under_way = False
+            if seed is not None:
+                self._tables.reseed(seed)
+            self._tables.start(_ONE, deck, dealer, scores)
+            self.deals = []
+            self.agents = self.possible_agents[:]
+            self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+            self.truncations = dict.fromkeys(self.agents, False)
+            self.rewards = dict.fromkeys(self.agents, 0.0)
+            self.terminations = dict.fromkeys(self.agents, False)
+            self._skip_agent_selection = None
+            self._tables.observe(self._to_play, _ONE)
+            self._give_turn(over=False)
+            self._under_way = True
         if self.render_mode == "human":
             self.render()
 
@@ -269,61 +313,75 @@ class raw_env(AECEnv):
 
         Raises `ValueError`, and changes nothing, for an action that is not in the hand.
         """
-        agent = self.agent_selection
-        if self.terminations[agent] or self.truncations[agent]:
-            self._was_dead_step(action)
-            return
-        tables, to_play = self._tables, self._to_play
-        self._action[0] = self._check_action(agent, action)
-        tables.play_on(self._action, to_play, _ONE)
-        if tables.scored.item():
-            self._end_deal()
-        self._cumulative_rewards[agent] = 0.0
-        by_side = tables.rewards.tolist()[0]
-        if any(by_side):
-            self.rewards = {name: by_side[side] for name, side in self._sides.items()}
-            self._accumulate_rewards()
-        else:  # as after most plays, and quicker
-            self.rewards = dict.fromkeys(self.agents, 0.0)
-        self._give_turn()
+        tables, one_thread = self._tables, self._tables.one_thread
+        if not one_thread.lock.acquire(False):  # what `with` does, in a third of its time
+            one_thread.refuse()
+        try:
+            if not self._under_way:
+                self._ask_for_reset()
+            if not self.agents:
+                raise gymnasium.error.ResetNeeded("the episode is over; call reset() first")
+            agent = self.agent_selection
+            if self.terminations[agent] or self.truncations[agent]:
+                self._was_dead_step(action)
+                return
+            self._action[0] = self._check_action(agent, action)
+            self._under_way = False  # until all of it is done: it may be broken off
+            tables.play_on(self._action, self._to_play, _ONE)
+            over = tables.scored.item() and self._end_deal()
+            self._cumulative_rewards[agent] = 0.0
+            by_side = tables.rewards.tolist()[0]
+            if any(by_side):
+                self.rewards = {name: by_side[side] for name, side in self._sides.items()}
+                self._accumulate_rewards()
+            else:  # as after most plays, and quicker
+                self.rewards = dict.fromkeys(self.agents, 0.0)
+            self._give_turn(over)
+            self._under_way = True
+        finally:
+            one_thread.lock.release()
         if self.render_mode == "human":
             self.render()
 
     def _check_action(self, agent: str, action: Any) -> int:
         """Return the action as an int; raise `ValueError` if it is illegal."""
-        if is_int(action) and 0 <= action < self._encoder.num_actions:
+        mask = self._to_play.mask
+        if (type(action) is int or is_int(action)) and 0 <= action < len(mask):
             number = int(action)
-            if self._to_play.mask.item(number):
+            if mask.item(number):
                 return number
         self.illegal_actions += 1
-        names = self._encoder.action_names
-        known = is_int(action) and 0 <= action < len(names)
         hand = hand_of(self._tables.games, self._seats[agent])
-        raise ValueError(
-            f"action of {agent} is {quote(action)}{f' ({names[action]})' if known else ''}, which is "
-            f"not in its hand {card_names(hand)}; play one of those"
-        )
+        raise refusal(f"action of {agent}", action, self._encoder.action_names, "its hand", hand)
 
-    def _end_deal(self) -> None:
-        """Note the deal's score; deal the next one of the match, or end the episode."""
+    def _end_deal(self) -> bool:
+        """Note the deal's score; deal the next one of the match, or end the episode. Returns
+        whether that is over."""
         tables = self._tables
-        self.deals.append(self.score())
+        self.deals.append(tables.score(0))
         if tables.over.item():
             self.terminations = dict.fromkeys(self.agents, True)
-        else:
-            tables.next_deals(_ONE)
-            tables.observe(self._to_play, _ONE)
+            return True
+        tables.next_deals(_ONE)
+        tables.observe(self._to_play, _ONE)
+        return False
 
-    def _give_turn(self) -> None:
+    def _give_turn(self, over: bool) -> None:
         """Select who is next, and set the infos."""
-        none = no_mask(self._encoder.num_actions)
-        self.infos = {agent: {"action_mask": none} for agent in self.agents}
-        if self._tables.over.item():
+        if over:
             self.agent_selection, self._agent_to_act = self.agents[0], None
-            return
-        agent = self.possible_agents[self._to_play.seats.item()]
-        self.agent_selection = self._agent_to_act = agent
-        self.infos[agent] = {"action_mask": self._to_play.mask.copy()}
+        else:
+            agent = self.possible_agents[self._to_play.seats.item()]
+            self.agent_selection = self._agent_to_act = agent
+        self._set_infos(self._agent_to_act)
+
+    def _set_infos(self, to_act: str | None) -> None:
+        """Set the infos: everyone's mask, a new array, empty for all but the agent to act."""
+        legal, none = self._to_play.mask, self._no_mask
+        self.infos = {
+            agent: {"action_mask": (legal if agent is to_act else none).copy()}
+            for agent in self.agents
+        }
 
     def _deads_step_first(self) -> str:
         """No agent is to act once an illegal action has ended the episode: no mask has a 1.
@@ -331,17 +389,18 @@ class raw_env(AECEnv):
         `TerminateIllegalWrapper` calls this, and only then.
         """
         self.illegal_actions += 1
-        none = no_mask(self._encoder.num_actions)
-        self.infos = {agent: {"action_mask": none} for agent in self.agents}
+        self._set_infos(None)
         return super()._deads_step_first()
 
     def observe(self, agent: str) -> Any:
         """Return what an agent observes, at any time: fresh arrays, in the form of its space."""
+        if not self._under_way:
+            self._ask_for_reset()
         if self._is_to_act(agent):
             observation, mask = self._to_play.observation.copy(), self._to_play.mask.copy()
         else:
             observation = self._encode(agent, self._encoder)
-            mask = no_mask(self._encoder.num_actions).copy()
+            mask = self._no_mask.copy()
         if self.mask_in == "info":
             return observation
         return {"observation": observation, "action_mask": mask}
@@ -354,7 +413,8 @@ class raw_env(AECEnv):
             return observation
         mask = np.zeros((1, other.num_actions), np.int8)
         if self._is_to_act(agent):
-            other.mask(self._tables.games, _ONE, mask)
+            with self._tables.one_thread:
+                other.mask(self._tables.games, _ONE, mask)
         return {"observation": observation, "action_mask": mask[0]}
 
     def _is_to_act(self, agent: str) -> bool:
@@ -364,52 +424,58 @@ class raw_env(AECEnv):
         )
 
     def _encode(self, agent: str, encoder: Encoder) -> np.ndarray:
-        self._check_started()
+        seat = self._seats.get(agent) if isinstance(agent, str) else None
+        if seat is None:
+            raise self._unknown(agent)
         observation = np.empty((1, encoder.size), np.float32)
-        seat = self._seats[agent]
-        encoder.encode(self._tables.games, _ONE, _SEATS[seat], observation)
+        with self._tables.one_thread:
+            self._check_under_way()
+            encoder.encode(self._tables.games, _ONE, _SEATS[seat], observation)
         return observation[0]
 
     def state(self) -> np.ndarray:
         """Return what the rest of the deal depends on, hidden cards included, (s,) float32 in
         [0, 1] as in `describe("state")`. For critics; never part of an observation."""
-        self._check_started()
         state = np.empty((1, self.state_space.shape[0]), np.float32)
-        state_encoder(self.rules).encode(self._tables.games, _ONE, _SEATS[0], state)
+        with self._tables.one_thread:
+            self._check_under_way()
+            state_encoder(self.rules).encode(self._tables.games, _ONE, _SEATS[0], state)
         return state[0]
 
     def score(self) -> list[dict[str, int]]:
         """Return a dict per side, seat 0's first: points (face-down starters included), cards,
         pistis, jack_pistis, match_points. Not an observation: for tests, logs and displays."""
-        self._check_started()
+        self._check_under_way()
         return self._tables.score(0)
 
     def view(self, seat: int | None) -> View:
         """Return what a seat knows, or with None what everyone does."""
-        if seat is not None and not (is_int(seat) and 0 <= seat < self.rules.players):
-            raise ValueError(
-                f"seat is {quote(seat)}; expected None or an int from 0 to {self.rules.players - 1}"
-            )
-        self._check_started()
+        seat = check_viewer(self.rules, seat)
+        self._check_under_way()
         last_deal = self.deals[-1] if self.deals else None
         return make_view(self._tables.games, self.rules, seat, last_deal)
 
     @property
     def deck(self) -> list[int]:
         """The current deal's cards in dealing order, as `reset` takes them."""
-        self._check_started()
+        self._check_under_way()
         return self._tables.decks[0].tolist()
 
     @property
     def dealer(self) -> int:
         """The seat that dealt the current deal."""
-        self._check_started()
+        self._check_under_way()
         return int(self._tables.games["dealer"][0])
 
-    def _check_started(self) -> None:
-        """Raise before the first reset, when there is nothing to tell of."""
-        if not hasattr(self, "agent_selection"):
-            raise gymnasium.error.ResetNeeded("no deal has been dealt yet; call reset() first")
+    def _check_under_way(self) -> None:
+        """Raise before the first reset, and where a step was broken off: there is no whole deal."""
+        if not self._under_way:
+            self._ask_for_reset()
+
+    def _ask_for_reset(self) -> NoReturn:
+        raise gymnasium.error.ResetNeeded(
+            "no deal has been dealt yet, or the last step was broken off; call reset() first"
+        )
 
     def draw(self, seat: int | None = None) -> str:
         """Return the table as text: a spectator's view, or a seat's with its hand."""
@@ -432,6 +498,12 @@ class raw_env(AECEnv):
 
     def close(self) -> None:
         """Nothing is held open."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(own_arrays(state))
+
+    def __copy__(self) -> "raw_env":
+        return copy.deepcopy(self)
 
     @property
     def most_to_lose(self) -> float:

@@ -8,7 +8,7 @@ import functools
 import secrets
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -55,17 +55,21 @@ class OneThread:
     runs beside other threads, and two that change a table would spoil memory. A copy is free."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
 
     def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            raise RuntimeError(
-                "another thread is using these tables at this moment; let one thread at a time do "
-                "so, or give each its own copy (copy.deepcopy)"
-            )
+        if not self.lock.acquire(False):
+            self.refuse()
 
     def __exit__(self, *error: object) -> None:
-        self._lock.release()
+        self.lock.release()
+
+    def refuse(self) -> NoReturn:
+        """Raise for a second thread."""
+        raise RuntimeError(
+            "another thread is using these tables at this moment; let one thread at a time do so, "
+            "or give each its own copy (copy.deepcopy)"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return OneThread, ()

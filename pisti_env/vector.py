@@ -325,7 +325,7 @@ class DealBatch:
         here = self._tables.games[table : table + 1]
         seat = int(here["to_play"][0])
         names, hand = self._to_play.encoder.action_names, hand_of(here, seat)
-        raise refusal(f"action of table {table}", action, names, f"seat {seat}", hand)
+        raise refusal(f"action of table {table}", action, names, f"the hand of seat {seat}", hand)
 
 
 class Threads:

@@ -7,6 +7,7 @@ import copy
 import pickle
 import random
 import re
+import threading
 
 import gymnasium
 import numba
@@ -879,3 +880,175 @@ def test_a_mask_that_is_written_into_in_a_copy_spoils_no_other(copied):
         assert not table.observe(waiting)["action_mask"].any()
         table.reset()
         assert not table.infos[waiting]["action_mask"].any() or table.agent_selection == waiting
+
+
+@pytest.mark.parametrize("encoding", ["full", "kinds"])
+@pytest.mark.parametrize("mask_in", MASKS)
+@pytest.mark.parametrize("written", [0, 1])
+@pytest.mark.filterwarnings("ignore:.*Illegal move")
+def test_what_is_written_into_a_mask_decides_nothing(written, mask_in, encoding):
+    """A legal play stays one, and an illegal one ends the episode."""
+
+    def spoil(env):
+        observation, *_, info = env.last()
+        if mask_in == "observation":
+            observation["action_mask"][:] = written
+        info["action_mask"][:] = written
+        env.infos[env.agent_selection]["action_mask"][:] = written
+
+    env = pisti_v0.env(mask_in=mask_in, observation=encoding)
+    env.reset(seed=1)
+    for step in range(20):
+        raw, mask = env.unwrapped, mask_of(env).copy()
+        spoil(env)
+        if step < 19:
+            env.step(pick(mask, random.Random(step)))
+            assert len(raw.view(None).plays) == step + 1 and not any(env.truncations.values())
+            continue
+        before = raw.view(None)
+        illegal = int(np.flatnonzero(mask == 0)[0])
+        with pytest.raises(ValueError, match="not in its hand"):
+            raw.step(illegal)
+        env.step(illegal)
+        assert all(env.truncations.values()) and raw.view(None).plays == before.plays
+
+
+def test_masks_of_those_who_wait_are_their_own():
+    """Fresh arrays that may be written into, as torch.from_numpy wants them."""
+    env = pisti_v0.raw_env(players=4)
+    env.reset(seed=1)
+    masks = [info["action_mask"] for info in env.infos.values()]
+    for mask in masks:
+        assert mask.flags.writeable and mask.flags.owndata
+        mask[:] = 1
+    env.step(int(env.observe(env.agent_selection)["action_mask"].argmax()))
+    assert sum(info["action_mask"].any() for info in env.infos.values()) == 1
+
+
+# Threads, copies, pickles, and what is broken off.
+
+LOOKS = [
+    lambda env: env.observe_as(env.agent_selection, "kinds"),
+    lambda env: env.observe(env.possible_agents[1 - int(env.agent_selection[-1])]),
+    lambda env: env.state(),
+]
+
+
+@pytest.mark.parametrize("use", [lambda env: env.step(0), lambda env: env.reset(), *LOOKS])
+def test_a_second_thread_is_refused(use, monkeypatch):
+    """The first one is in the middle of a step meanwhile."""
+    env, same = pisti_v0.raw_env(), pisti_v0.raw_env()
+    for each in (env, same):
+        each.reset(seed=0)
+    play_on, refused = env._tables.play_on, []
+
+    def meanwhile(*arguments):
+        def second():
+            with pytest.raises((RuntimeError, gymnasium.error.ResetNeeded)):
+                use(env)
+            refused.append(True)
+
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join()
+        play_on(*arguments)
+
+    monkeypatch.setattr(env._tables, "play_on", meanwhile)
+    action = pick(mask_of(env), random.Random(0))
+    env.step(action)
+    same.step(action)
+    assert refused
+    monkeypatch.undo()
+    assert snapshot(env) == snapshot(same)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("at", ["play_on", "observe", "_give_turn"])
+def test_what_is_broken_off_asks_for_a_reset(at, wrapped, monkeypatch):
+    """Ctrl-C in the middle of a step or a reset, before or after the play."""
+    env, same = make(wrapped), make(wrapped)
+    for each in (env, same):
+        each.reset(seed=0)
+    raw = env.unwrapped
+    owner = raw if at == "_give_turn" else raw._tables
+    inner = getattr(owner, at)
+
+    def broken_off(*arguments):
+        inner(*arguments)
+        raise KeyboardInterrupt
+
+    action, agent = pick(mask_of(env), random.Random(0)), env.agent_selection
+    monkeypatch.setattr(owner, at, broken_off)
+    with pytest.raises(KeyboardInterrupt):
+        env.reset() if at == "observe" else env.step(action)
+    monkeypatch.undo()
+    for use in (
+        env.last,
+        env.state,
+        raw.score,
+        lambda: env.step(action),
+        lambda: env.observe(agent),
+        lambda: raw.observe_as(agent, "kinds"),
+        lambda: raw.view(0),
+        lambda: raw.deck,
+    ):
+        with pytest.raises(gymnasium.error.ResetNeeded, match=r"call reset\(\) first"):
+            use()
+    for each in (env, same):
+        each.reset(seed=3)
+    assert snapshot(env) == snapshot(same)
+
+
+def out_of_band(env):
+    """Pickled as Ray and joblib do it: arrays lie in memory that is read-only, anywhere."""
+    buffers = []
+    pickled = pickle.dumps(env, protocol=5, buffer_callback=buffers.append)
+    memory = [memoryview(b"." + buffer.raw().tobytes())[1:] for buffer in buffers]
+    return pickle.loads(pickled, buffers=memory)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("copied", [copy.copy, out_of_band])
+def test_other_copies_go_on_by_themselves(copied, wrapped):
+    env, same = make(wrapped, target=31), make(wrapped, target=31)
+    for each in (env, same):
+        each.reset(seed=1)
+        play_episode(each, random.Random(0), steps=9)
+    twin = copied(env)
+    assert snapshot(twin) == snapshot(same)
+    steps = 10 if INTERPRETED else None
+    record = play_episode(twin, random.Random(1), steps)
+    assert snapshot(env) == snapshot(same)
+    assert play_episode(same, random.Random(1), steps) == record
+    twin.reset()
+
+
+# In a wrong order, and of unknown names.
+
+
+@pytest.mark.parametrize(
+    "use", [lambda env: env.step(0), lambda env: env.last(), lambda env: env.observe("player_0")]
+)
+def test_before_the_first_reset(use):
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"call reset\(\) first"):
+        use(pisti_v0.raw_env())
+
+
+def test_after_the_end():
+    env = pisti_v0.raw_env()
+    env.reset(seed=1)
+    play_episode(env, random.Random(0))
+    assert env.agents == []
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"the episode is over; call reset\(\)"):
+        env.step(0)
+
+
+@pytest.mark.parametrize("agent", ["player_2", "", None, 0, [1]], ids=repr)
+@pytest.mark.parametrize("method", ["observe", "observe_as", "observation_space", "action_space"])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_an_unknown_agent_is_named(wrapped, method, agent):
+    env = make(wrapped)
+    env.reset(seed=1)
+    arguments = ["kinds"] if method == "observe_as" else []
+    with pytest.raises(ValueError, match=r"agent is .*; expected one of player_0, player_1"):
+        getattr(env, method)(agent, *arguments)
