@@ -48,7 +48,8 @@ help:
 	@echo 'make test-libraries    with the other libraries, installed into $(LIBRARIES) (4 GB)'
 	@echo 'make bench             plays a second on this machine'
 	@echo 'make bench-yardstick   the engine against plain C; needs a C compiler'
-	@echo 'make bench-peers       the library next to others, installed into $(PEERS) (2 GB)'
+	@echo 'make bench-peers       the library next to others, installed into $(PEERS) (2 GB);'
+	@echo '                       figures and a chart go to RESULTS=$(RESULTS)'
 	@echo 'make lint              ruff and mypy'
 	@echo 'make format            let ruff rewrite what it can'
 	@echo 'make clean             remove .venv, caches and builds; runs/ stays'
@@ -65,7 +66,9 @@ $(SETUP): pyproject.toml $(call other_python,$(VENV))
 
 train: $(SETUP)
 	$(BIN)/python -m training.selfplay --minutes $(MINUTES) --run $(RUN)
-	$(BIN)/pisti evaluate $(RUN)/policy.safetensors counting greedy random --deals 10000
+	$(BIN)/pisti evaluate $(RUN)/policy.safetensors counting greedy random --first-only
+	@echo
+	@echo 'To use what was installed: source $(VENV)/bin/activate'
 
 test: $(SETUP)
 	$(PYTEST)
@@ -124,8 +127,12 @@ $(PEERS)/set-up: pyproject.toml $(call other_python,$(PEERS))
 		rlcard open-spiel==2.0.2 pgx jax svgwrite stable-baselines3==2.9.2 sb3-contrib==2.9.2
 	@touch $@
 
+# Into a folder that git ignores; RESULTS=benchmarks renews the figures and the chart of README.
+RESULTS ?= runs/bench-peers
+
 bench-peers: $(PEERS)/set-up
-	$(PEERS)/bin/python -m benchmarks.peers --json benchmarks/peers.json --chart benchmarks/peers.svg
+	@mkdir -p '$(RESULTS)'
+	$(PEERS)/bin/python -m benchmarks.peers --json '$(RESULTS)/peers.json' --chart '$(RESULTS)/peers.svg'
 
 lint: $(SETUP)
 	$(BIN)/ruff check .

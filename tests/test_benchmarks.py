@@ -1,5 +1,8 @@
 """The benchmarks: what is compared plays the same, and what cannot run says so."""
 
+import errno
+import io
+import json
 import shutil
 import subprocess
 import sys
@@ -7,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import peers, same, yardstick
+from benchmarks import games, peers, same, yardstick
 from pisti_env import tables
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,8 +66,8 @@ def test_peers_that_are_not_installed_are_named_and_the_rest_goes_on():
     def not_there():
         raise ModuleNotFoundError("No module named 'such_a_game'")
 
-    there = peers.Peer("pisti-env", peers.BARE, "pisti-env", peers.aec(peers.EmptyAEC))
-    missing = peers.Peer("Such a Game", peers.BARE, "such-a-game", not_there)
+    there = games.Peer("pisti-env", games.BARE, "pisti-env", games.aec(games.EmptyAEC))
+    missing = games.Peer("Such a Game", games.BARE, "such-a-game", not_there)
     results = peers.measure_all([missing, there], seconds=0.01, rounds=2)
     assert results[0].speed is None and len(results[1].speeds) == 2
     text = peers.table(results)
@@ -102,3 +105,17 @@ def test_rules_to_compare_are_many_and_the_same_each_time():
     rules = same.draw_rules(200)
     assert rules == same.draw_rules(200)
     assert len({repr(fields) for fields in rules}) > 190
+
+
+def test_figures_are_written_even_if_nobody_reads_the_table(monkeypatch, tmp_path):
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    only = [games.Peer("nothing", games.BARE, "pisti-env", games.aec(games.EmptyAEC))]
+    monkeypatch.setattr(peers, "all_peers", lambda: iter(only))
+    monkeypatch.setattr("sys.stdout", Closed())
+    file = tmp_path / "figures.json"
+    with pytest.raises(SystemExit):
+        peers.main(["--seconds", "0.01", "--rounds", "1", "--json", str(file)])
+    assert json.loads(file.read_text("utf-8"))["results"][0]["name"] == "nothing"
