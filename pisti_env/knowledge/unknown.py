@@ -84,9 +84,8 @@ def redeal(game, rules, viewer, state, scratch):
     """Deal anew what a seat, or NOBODY for a spectator, does not know at one table; return the next
     state of the stream of random numbers. `scratch` (SCRATCH_SIZE,) int64 is overwritten.
 
-    Each order of the cards that the seat cannot place stands for one deal, but where a bottom card
-    was shown: it may have come from below any of the jacks that lie next to it now, so an order
-    with k jacks there stands for k + 1 deals, and is kept as often as is proportional.
+    Shuffled are places, but what should be equally likely are deals; what stands for fewer deals
+    than something else is kept as much more seldom, see `keep_by_chance`.
     """
     jacks = 0
     for place in range(rules.deck_size):
@@ -103,11 +102,8 @@ def redeal(game, rules, viewer, state, scratch):
         else:
             state = shuffle_places(game, 0, unknown, state, scratch)
         pick_up_hands(game, rules, viewer)
-        if game.bottom_card == NO_CARD:
-            return state
-        state = mix_hands(game, rules, state)
-        state, kept_up_to = draw_below(state, np.uint64(jacks + 1))
-        if kept_up_to <= jacks_above_bottom(game, rules):
+        state, kept = keep_by_chance(game, rules, viewer, jacks, state)
+        if kept:
             return state
 
 
@@ -288,6 +284,47 @@ def pick_up_hands(game, rules, viewer):
                 if game.exposed_holders[k] == seat:
                     game.hands[seat, held] = game.exposed[k]
                     held += 1
+
+
+@inlined
+def keep_by_chance(game, rules, viewer, jacks, state):
+    """Decide whether to keep what was dealt; return the stream's next state and the decision.
+
+    - A hand from which a card was played and whose holder has that card's twin from the other pack
+      still came in half as many orders as if it had any other card: kept every second time.
+    - A shown bottom card may have come from below any of the jacks that lie next to it now. So an
+      order of the deck with k jacks there stands for k + 1 deals, of up to `jacks` + 1.
+    """
+    for _ in range(num_twins(game, rules, viewer)):
+        state, coin = draw_below(state, np.uint64(2))
+        if coin == 0:
+            return state, False
+    if game.bottom_card == NO_CARD:
+        return state, True
+    state = mix_hands(game, rules, state)
+    state, number = draw_below(state, np.uint64(jacks + 1))
+    return state, number <= jacks_above_bottom(game, rules)
+
+
+@inlined
+def num_twins(game, rules, viewer):
+    """Return how many cards that were played have a twin, unknown to the viewer, in the same hand.
+    Hands lie as `lay_out_hands` leaves them."""
+    twins = 0
+    seat, after = game.dealer, NUM_STARTERS + (game.packet - 1) * packet_size(rules)
+    for _ in range(rules.players):
+        seat = next_seat(seat, rules)
+        first, after = after, after + rules.hand_size
+        if seat != viewer:
+            held = after
+            for _ in range(num_unknown_in_hand(game, seat)):
+                held = place_before(game, rules, held)
+            for place in range(first, held):
+                for other in range(held, after):
+                    if was_seen_to_lie(game, rules, place) or was_seen_to_lie(game, rules, other):
+                        continue
+                    twins += game.deck[place] == game.deck[other]
+    return twins
 
 
 @inlined
