@@ -51,19 +51,23 @@ class Buffers:
             buffer[: self.carried] = buffer[-self.carried :].roll(-1, dims=0)
 
 
-def carry_over(
+def rounds_of(
     buffers: Buffers, rewards_after: Tensor, rewards_before: Tensor, goes_on: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Leave a deal's last round to the next deal, and take up the one that was left to this deal.
-
-    Takes what `seat_rewards` and `play_deal` return; returns what `gae` takes, of the rounds whose
-    next decision is known by now. A run's first deal has one round less, for none was left to it.
-    """
-    carried_rewards, carried_goes_on = buffers.carried_rewards, buffers.carried_goes_on
-    buffers.carried_rewards, buffers.carried_goes_on = rewards_after[-1].roll(-1, dims=0), goes_on
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what `gae` takes, of the rounds of which it is known by now what follows: rewards,
+    values and has_next. Takes what `seat_rewards` and `play_deal` return."""
+    values = buffers.plays["values"].view(-1, *rewards_before.shape)
     has_next = torch.ones_like(rewards_after[:, :1])
-    if carried_rewards is None or carried_goes_on is None:
-        return rewards_after[:-1], has_next[1:]
-    has_next[0] = carried_goes_on
-    first = carried_rewards + carried_goes_on * rewards_before
-    return torch.cat([first[None], rewards_after[:-1]]), has_next
+    if buffers.carried == 0:
+        has_next[-1] = 0
+        return rewards_after, torch.cat([values, torch.zeros_like(values[:1])]), has_next
+    # The last round is left to the next deal, and the one that was left to this deal comes first.
+    rewards = rewards_after[:-1]
+    if buffers.carried_rewards is None or buffers.carried_goes_on is None:
+        has_next = has_next[1:]
+    else:
+        has_next[0] = buffers.carried_goes_on
+        first = buffers.carried_rewards + buffers.carried_goes_on * rewards_before
+        rewards = torch.cat([first[None], rewards])
+    buffers.carried_rewards, buffers.carried_goes_on = rewards_after[-1].roll(-1, dims=0), goes_on
+    return rewards, values[-len(rewards) - 1 :], has_next

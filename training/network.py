@@ -2,7 +2,9 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -10,6 +12,8 @@ from torch import Tensor, nn
 # seat that is not to act) gives numbers and not NaN; so low that beside any legal one its
 # probability is exactly 0.
 ILLEGAL = -1e9
+
+Arrays = tuple[np.ndarray, np.ndarray]  # weight (out, in) and bias (out,) of a layer
 
 
 class Network(nn.Module):
@@ -51,6 +55,18 @@ class Network(nn.Module):
         row (or, along `dim`, one entry) for each output of the head."""
         logits, value = torch.split(outputs, [self.head.out_features - 1, 1], dim)
         return logits, value
+
+    def take_up(self, layers: Sequence[Arrays], value: Arrays | None) -> None:
+        """Copy the weight and bias of every layer, of which the last gives the logits, and those of
+        the value, which without them stays as it is."""
+        *hidden, head = self.layers()
+        weights, biases = self.split_head(head.weight.data), self.split_head(head.bias.data)
+        own = [(layer.weight.data, layer.bias.data) for layer in hidden]
+        own += zip(weights, biases, strict=True)
+        given = [*layers] if value is None else [*layers, value]
+        for tensors, arrays in zip(own, given, strict=value is not None):
+            for tensor, array in zip(tensors, arrays, strict=True):
+                tensor.copy_(torch.tensor(array))
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits (n, a), of illegal actions too, and values (n,) for observations (n, d)."""

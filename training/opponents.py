@@ -12,11 +12,10 @@ from pisti_env.agents.hosting import Pool, ask_each
 from pisti_env.agents.policy import PolicyAgent
 from pisti_env.rules import Rules
 from pisti_env.vector import DealBatch
+from training.runs import SNAPSHOTS, first_line
 
 if TYPE_CHECKING:  # the trainer imports this file
     from training.selfplay import Settings
-
-SNAPSHOTS = "snapshots"
 
 
 class Opponents:
@@ -32,17 +31,21 @@ class Opponents:
         self._snapshots: dict[int, PolicyAgent] = {}
 
     def use_folder(self, folder: Path, update: int) -> None:
-        """Keep snapshots in a run's folder, and take up those from before an update."""
+        """Keep snapshots in a run's folder, and take up those from before an update. Raises
+        `ValueError` naming the file if one of them is missing or cannot be used."""
         self._folder = folder / SNAPSHOTS
         self._folder.mkdir(exist_ok=True)
-        for path in sorted(self._folder.glob("*.safetensors")):
-            if int(path.stem) < update:
-                self._take_up(int(path.stem), read_checkpoint(path))
+        numbers = range(0, update, self._settings.snapshot_every)
+        for number in numbers[-self._settings.pool_size :]:
+            self._take_up(number, read_checkpoint(self._path(number)))
 
     def add(self, update: int, checkpoint: Checkpoint) -> None:
         """Make a snapshot of the policy as it is before an update."""
-        write_checkpoint(self._folder / f"{update:08}.safetensors", checkpoint)
+        write_checkpoint(self._path(update), checkpoint)
         self._take_up(update, checkpoint)
+
+    def _path(self, update: int) -> Path:
+        return self._folder / f"{update:08}.safetensors"
 
     def _take_up(self, update: int, checkpoint: Checkpoint) -> None:
         self._snapshots[update] = PolicyAgent(checkpoint, sample=True)
@@ -87,5 +90,9 @@ class Seating(NamedTuple):
         """Write into `actions` (n,) what agents of the pool play at their tables; return where
         (n,) they do."""
         agents = self.who[np.arange(batch.num_envs), batch.seats]
-        ask_each(self.pool.agents, batch, agents, actions, self.seeds[play])
+        try:
+            ask_each(self.pool.agents, batch, agents, actions, self.seeds[play])
+        except Exception as error:  # what an agent raises is its own matter
+            reason = f"{type(error).__name__}: {first_line(error)}"
+            raise ValueError(f"an agent of the pool failed, so training ends: {reason}") from error
         return agents >= 0

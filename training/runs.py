@@ -7,37 +7,46 @@ learned.
 import contextlib
 import dataclasses
 import datetime
+import errno
 import importlib.metadata
 import json
-import math
+import os
 import platform
+import re
 import shutil
 import signal
 import sys
 import time
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from tqdm import tqdm
 
-from pisti_env.agents.checkpoint import Checkpoint, make_checkpoint, write_checkpoint, write_file
+from pisti_env.agents import shipped_checkpoints
+from pisti_env.agents.checkpoint import Checkpoint, make_checkpoint, write_checkpoint
 from pisti_env.arena import evaluate, revision
-from pisti_env.rules import parse_rules
+from pisti_env.files import is_temporary, read_file, write_file
+from pisti_env.quote import quote, shorten
+from pisti_env.rules import Rules, parse_rules
 
 if TYPE_CHECKING:  # the trainer imports this file
     from training.selfplay import Settings
 
-POLICY, SETTINGS, VERSIONS, RESULT = (
+POLICY, STATE, SETTINGS, VERSIONS, METRICS, RESULT = FILES = (
     "policy.safetensors",
+    "state.safetensors",
     "settings.json",
     "versions.json",
+    "metrics.csv",
     "result.json",
 )
+SNAPSHOTS = "snapshots"  # a folder in it
+PACKAGES = ("torch", "numpy", "numba", "safetensors", "gymnasium", "pettingzoo")
 MAX_JSON_BYTES = 2**20
-MAX_QUOTED = 100  # characters of a value in a message
 DEFAULT_MINUTES = 5.0
 REPORT_SECONDS = 10.0
 ENCODING = "kinds"  # of the scripts for other libraries
@@ -51,27 +60,45 @@ def make_folder(settings: Any, name: str, packages: Iterable[str]) -> Path:
     name; return it. It gets the settings and the versions of what the run is made with."""
     started = datetime.datetime.now()
     folder: Path = settings.run or Path("runs") / f"{started:%Y%m%d-%H%M%S}-{name}"
-    files = {SETTINGS: dataclasses.asdict(settings), VERSIONS: versions(packages)}
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise ValueError(
-            f"run {folder} exists; go on with it by --resume {folder}, or name another"
-        ) from None
-    try:
-        for file, data in files.items():
-            write_file(folder / file, json.dumps(data, indent=2, default=str).encode())
-    except OSError:
-        shutil.rmtree(folder)
-        raise
+        resumable = hasattr(settings, "resume") and (folder / SETTINGS).is_file()
+        other = f", or go on with it by --resume {folder}" if resumable else ""
+        raise ValueError(f"run {folder} exists; name another{other}") from None
+    with removed_if_it_fails(folder):
+        write_json(folder / VERSIONS, versions(packages))
+        write_settings(folder, settings)
     return folder
+
+
+@contextlib.contextmanager
+def removed_if_it_fails(folder: Path, saved: str | None = None) -> Iterator[None]:
+    """Remove the folder of a new run if what follows fails, unless a file of the name `saved` is
+    there by then."""
+    try:
+        yield
+    except BaseException:
+        if saved is None or not (folder / saved).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def write_settings(folder: Path, settings: Any) -> None:
+    """Write the settings of a run to its folder."""
+    write_json(folder / SETTINGS, dataclasses.asdict(settings))
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write data as JSON, paths as text."""
+    write_file(path, json.dumps(data, indent=2, default=str).encode())
 
 
 def read_settings(kind: type[Any], folder: Path, renewed: Mapping[str, Any]) -> Any:
     """Return the settings, a dataclass of the given kind, of the run in a folder, but for those
     that are `renewed`. Raises `ValueError` naming the file, and the field that is wrong."""
     path = folder / SETTINGS
-    if not path.is_file():
+    if not path.exists():
         raise ValueError(f"run {folder} has no {SETTINGS}, so there is nothing to resume")
     stored, hints = read_json(path), typing.get_type_hints(kind)
     settings = {}
@@ -80,20 +107,43 @@ def read_settings(kind: type[Any], folder: Path, renewed: Mapping[str, Any]) -> 
             raise ValueError(f"{path} has no {name!r}; restore the file, or train anew")
         settings[name] = _typed(f"{name!r} in {path}", stored.pop(name), hint)
     if stored:
-        raise ValueError(f"{path} has an unknown field {shortened(next(iter(stored)))}")
+        raise ValueError(f"{path} has an unknown field {quote(next(iter(stored)))}")
     return kind(**{**settings, **renewed})
+
+
+def resumed(given: "Settings", check: Callable[["Settings"], Rules]) -> tuple[Rules, "Settings"]:
+    """Return the settings of the run that is to go on, with the budget given now if there is one,
+    and what `check` returns for them. Raises `ValueError` for other settings than that, and for
+    what is no run."""
+    folder = given.resume
+    assert folder is not None
+    if given != type(given)(resume=folder, steps=given.steps, minutes=given.minutes):
+        raise ValueError(
+            "resume takes its settings from the run; give no others with it than steps or minutes"
+        )
+    if folder.is_file() or str(folder) in shipped_checkpoints():
+        raise ValueError(
+            f"resume is {folder}, which is no run's folder; a new run can begin with a policy: "
+            f"--start-from {folder}"
+        )
+    renewed: dict[str, Any] = {"run": folder}
+    if given.steps is not None or given.minutes is not None:
+        renewed |= {"steps": given.steps, "minutes": given.minutes}
+    settings: Settings = read_settings(type(given), folder, renewed)
+    try:
+        return check(settings), settings
+    except ValueError as error:
+        raise ValueError(f"{folder / SETTINGS} cannot be used: {error}") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a file of JSON; raise `ValueError` naming the file if it is none."""
-    if path.stat().st_size > MAX_JSON_BYTES:
-        raise ValueError(f"{path} has more than {MAX_JSON_BYTES} bytes; expected a small file")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not JSON: {first_line(error)}") from None
-    if not isinstance(data, dict):
-        raise ValueError(f"{path} is {shortened(data)}; expected a JSON object")
+        data = json.loads(read_file(path, MAX_JSON_BYTES))
+        if not isinstance(data, dict):
+            raise ValueError(f"it is {quote(data)}; expected a JSON object")
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} cannot be used: {shorten(str(error))}") from None
     return data
 
 
@@ -111,7 +161,7 @@ def _typed(name: str, value: Any, hint: Any) -> Any:
         if type(value) is kind:
             return value
     expected = " or ".join(_JSON_NAMES[typing.get_origin(kind) or kind] for kind in _kinds(hint))
-    raise ValueError(f"{name} is {shortened(value)}; expected {expected}")
+    raise ValueError(f"{name} is {quote(value)}; expected {expected}")
 
 
 def _kinds(hint: Any) -> tuple[Any, ...]:
@@ -128,12 +178,6 @@ _JSON_NAMES = {
     tuple: "a list",
     types.NoneType: "null",
 }
-
-
-def shortened(value: Any) -> str:
-    """Return a value as text, for a message; a long one's beginning."""
-    text = repr(value)
-    return text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}…"
 
 
 def first_line(error: Exception) -> str:
@@ -155,24 +199,71 @@ def versions(packages: Iterable[str]) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep a second process out of a run's folder, where the system can."""
+    """Keep a second process out of a run's folder, where the system can; raise `ValueError` if
+    there is one."""
     try:
         import fcntl
     except ImportError:  # not on Windows
         yield
         return
-    with open(folder / SETTINGS, "rb") as file:
+    path = folder / VERSIONS  # a file that is never replaced
+    if path.exists() and not path.is_file():  # opening a pipe would wait for ever
+        raise ValueError(f"{path} cannot be used: it is not a plain file")
+    with open(path, "ab") as file:  # over NFS, only a file that can be written can be locked
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ValueError(f"run {folder} is being trained by another process") from None
+        except OSError as error:
+            if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
+                raise ValueError(f"run {folder} is being trained by another process") from None
+            tell(
+                f"run {folder} cannot be locked ({error.strerror}): do not train it in two "
+                "processes at once"
+            )
         yield
 
 
 def remove_temporaries(folder: Path) -> None:
-    """Remove what was being written when a process was killed."""
-    for left in folder.rglob("*.tmp"):
-        left.unlink()
+    """Remove what a process that was killed had begun to write, and nothing else."""
+    snapshots = (re.sub(r"\.\d+\.tmp$", "", path.name) for path in (folder / SNAPSHOTS).glob("*"))
+    written = {folder: FILES, folder / SNAPSHOTS: {n for n in snapshots if is_snapshot(n)}}
+    for where, names in written.items():
+        for path in where.glob("*.tmp"):
+            if any(is_temporary(path, name) for name in names):
+                path.unlink()
+
+
+def is_snapshot(name: str) -> bool:
+    """Return whether a file is called as snapshots of a policy are: by the number of an update."""
+    return re.fullmatch(r"\d+\.safetensors", name) is not None
+
+
+@contextlib.contextmanager
+def opened(
+    settings: Any, resumed: Path | None, name: str, packages: Iterable[str] = PACKAGES
+) -> Iterator[Path]:
+    """Yield the folder of a run, locked: the one that goes on, or a new one, which is removed if
+    what follows fails before there is anything to go on from."""
+    folder = resumed or make_folder(settings, name, packages)
+    unfinished = contextlib.nullcontext() if resumed else removed_if_it_fails(folder, STATE)
+    with unfinished, locked(folder):
+        remove_temporaries(folder)
+        yield folder
+
+
+# The screen.
+
+
+def tell(text: str) -> None:
+    """Print a line to who is watching, above a bar if there is one."""
+    tqdm.write(text, file=sys.stderr)
+
+
+def open_missing_streams() -> None:
+    """Give a program that was started without standard output or error, as `pythonw` is, one that
+    goes nowhere. Otherwise a file of the run would be opened in its place."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
 
 
 # Signals and budgets.
@@ -198,11 +289,28 @@ def catching_signals() -> Iterator[list[int]]:
 def budget_used(settings: "Settings", plays_per_update: int, status: Mapping[str, Any]) -> float:
     """Return which part of the budget is used up, 0 to 1."""
     if settings.steps is not None:
-        fraction = status["update"] / math.ceil(settings.steps / plays_per_update)
+        fraction = status["update"] / -(-settings.steps // plays_per_update)
     else:
-        minutes = DEFAULT_MINUTES if settings.minutes is None else settings.minutes
-        fraction = status["seconds"] / (60 * minutes)
+        fraction = status["seconds"] / (60 * minutes_of(settings))
     return min(1.0, fraction)
+
+
+def minutes_of(settings: "Settings") -> float:
+    """Return a budget in minutes."""
+    return DEFAULT_MINUTES if settings.minutes is None else settings.minutes
+
+
+def used_up(folder: Path, settings: "Settings") -> str:
+    """Return the sentence for a run that has nothing left to do."""
+    if settings.steps is not None:
+        budget, more = f"{settings.steps:,} plays", f"--steps {2 * settings.steps}"
+    else:
+        minutes = minutes_of(settings)
+        budget, more = f"{minutes:g} minutes", f"--minutes {2 * minutes:g}"
+    return (
+        f"run {folder} has used up its budget of {budget}; a greater one goes on with it, such as "
+        f"--resume {folder} {more}"
+    )
 
 
 class Budget:

@@ -32,7 +32,7 @@ from pisti_env.single import PistiVectorEnv
 from training import runs
 
 PACKAGES = ("stable-baselines3", "sb3-contrib", "torch", "gymnasium")
-MODEL, SNAPSHOTS = "model.zip", "snapshots"
+MODEL = "model.zip"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,7 +177,7 @@ class Trainer:
     def make_envs(self) -> PistiVecEnv:
         """Return new tables, with the baselines and the newest snapshots as opponents, each as
         likely."""
-        snapshots = sorted((self.folder / SNAPSHOTS).glob("*.safetensors"))
+        snapshots = sorted((self.folder / runs.SNAPSHOTS).glob("*.safetensors"))
         newest = snapshots[-self.settings.pool_size :]
         pool = [*self.baselines, *(load(path, self.rules, sample=True) for path in newest)]
         envs = PistiVectorEnv(self.settings.num_envs, pool, rules=self.rules)
@@ -223,8 +223,8 @@ class Trainer:
     def save(self) -> None:
         """Write a snapshot of the policy, and what to go on from."""
         steps = self.model.num_timesteps
-        (self.folder / SNAPSHOTS).mkdir(exist_ok=True)
-        path = self.folder / SNAPSHOTS / f"{steps:012}.safetensors"
+        (self.folder / runs.SNAPSHOTS).mkdir(exist_ok=True)
+        path = self.folder / runs.SNAPSHOTS / f"{steps:012}.safetensors"
         write_checkpoint(path, policy_of(self.model, self.settings))
         self.model.save(self.folder / "new.zip")
         os.replace(self.folder / "new.zip", self.folder / MODEL)

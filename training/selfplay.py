@@ -16,11 +16,17 @@ a run that was interrupted and resumed is the run that was not.
 # Learning" (2017).
 
 import dataclasses
+import os
 import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+
+if __name__ == "__main__" and "OMP_WAIT_POLICY" not in os.environ:
+    # PyTorch's threads wait for each other awake. Where other programs use the cores too, they had
+    # better sleep soon. OpenMP reads this when PyTorch is imported.
+    os.environ.setdefault("GOMP_SPINCOUNT", "100000")
 
 import numpy as np
 import torch
@@ -30,17 +36,16 @@ from tqdm import tqdm
 
 from pisti_env.rules import Rules
 from pisti_env.vector import DealBatch
-from training import runs, state
-from training.buffers import Buffers, carry_over
+from training import figures, runs, state
+from training.buffers import Buffers, rounds_of
 from training.credit import seat_rewards
 from training.critic import observations_in, value_all_cards
-from training.metrics import measured, metrics_of, over_counting, progress_bar, summary
 from training.network import Network, draw, entropy_of, masked_log_probs
 from training.opponents import Opponents
-from training.runs import first_line, read_settings
+from training.runs import first_line
 from training.settings import check_settings
+from training.threads import Threads
 
-PACKAGES = ("torch", "numpy", "numba", "safetensors", "gymnasium", "pettingzoo")
 MAX_LOGIT = 1e6  # far beyond any that is learned, and far less than what masks out an action
 
 
@@ -57,17 +62,19 @@ class Settings:
     run: Path | None = None
     """Folder of the run, which must not exist yet; default: runs/ and the time and the seed."""
     resume: Path | None = None
-    """Folder of an interrupted run to go on with, under its own settings."""
+    """Folder of a run to go on with, under its own settings. With steps or minutes, which count
+    from the beginning of the run, it gets this budget from now on."""
     start_from: Path | None = None
-    """Folder of another run, whose network to begin with instead of a random one: to learn on under
-    other settings. Rules, observation, hidden layers and critic must be of the same sizes."""
+    """What a new run begins with instead of a random network: the folder of another run, the file
+    of a policy, or the name of one that comes with the package, such as pisti-2p. Observation and
+    hidden layers must be the same. A critic is taken along if there is one."""
     seed: int = 0
     """Decides all that is drawn. With steps and equal threads, two runs on a CPU are equal."""
     device: str = "cpu"
     """Where the network is: cpu, cuda, …"""
-    threads: int = 2
-    """Threads of the network. On a shared machine, the environment variable
-    OMP_WAIT_POLICY=PASSIVE keeps idle ones from spinning."""
+    threads: int | None = None
+    """Threads of the network. Without it, the number that is fastest here and now: with minutes it
+    is tried again and again, with steps only when the run begins."""
     matmul_precision: str = "highest"
     """How exact products of matrices are: highest, high or medium. Where the hardware has something
     for the lower ones (a CPU bfloat16 with AMX, a GPU TF32), they are faster."""
@@ -204,29 +211,21 @@ def collect(
     In a match a deal's last round is returned with the next deal, when what follows it is known. So
     a run's first deal gives one round less, which is nothing if a deal has only one.
     """
-    players, matches = buffers.players, batch.rules.target is not None
-    if not matches:
+    if batch.rules.target is None:
         batch.reset(seed=decks)  # so a resumed run needs nothing of the tables
     elif buffers.carried_rewards is not None:
         buffers.carry()
     rewards, sides, goes_on = play_deal(network, batch, buffers, generator, opponents)
     if network.critic is not None:
         value_all_cards(network.critic, buffers.of_deal(), batch.rules)
-    rewards, rewards_before = seat_rewards(rewards * settings.reward_scale, sides)
-    values = buffers.plays["values"].view(-1, players, batch.num_envs)
-    if matches:
-        rewards, has_next = carry_over(buffers, rewards, rewards_before, goes_on)
-        values = values[-len(rewards) - 1 :]
-    else:
-        values = torch.cat([values, torch.zeros_like(values[:1])])
-        has_next = torch.ones_like(rewards[:, :1])
-        has_next[-1] = 0
+    after, before = seat_rewards(rewards * settings.reward_scale, sides)
+    rewards, values, has_next = rounds_of(buffers, after, before, goes_on)
     advantages = gae(rewards, values, has_next, settings.gae_lambda)
     returns = advantages + values[:-1]
 
     # All rounds that have rewards; in a match the last one is left to the next deal.
     stop = len(buffers.plays["values"]) - buffers.carried
-    plays = slice(stop - players * len(rewards), stop)
+    plays = slice(stop - buffers.players * len(rewards), stop)
     decisions = {name: buffer[plays].flatten(0, 1) for name, buffer in buffers.plays.items()}
     decisions |= {"advantages": advantages.flatten(), "returns": returns.flatten()}
     own_play = decisions.pop("own_play")
@@ -316,7 +315,8 @@ def make_learner(settings: Settings, rules: Rules) -> Learner:
     decks, generator = generators_of(settings.seed, 0, torch.device("cpu"))
     opponents = Opponents(settings, rules) if settings.pool_share > 0 else None
     try:
-        torch.set_num_threads(settings.threads)
+        if settings.threads is not None:
+            torch.set_num_threads(settings.threads)
         torch.set_float32_matmul_precision(settings.matmul_precision)
         batch = DealBatch(
             settings.num_tables, rules, settings.observation, settings.rewards, seed=decks
@@ -376,18 +376,23 @@ def anneal(start: float, end: float, fraction: float) -> float:
 # A run.
 
 
-def train(settings: Settings, learner: Learner, folder: Path, caught: list[int]) -> dict[str, Any]:
-    """Train until the budget is used up or a signal has come; return how far it got."""
+def train(
+    settings: Settings, learner: Learner, folder: Path, caught: list[int], threads: Threads | None
+) -> dict[str, Any]:
+    """Train until the budget is used up or a signal has come; return how far it got. `threads`
+    chooses their number anew now and then."""
     plays_per_update = learner.batch.rules.num_plays * learner.batch.num_envs
     status = state.go_on(folder, learner)
+    fraction = runs.budget_used(settings, plays_per_update, status)
+    if fraction >= 1:
+        runs.tell(runs.used_up(folder, settings))
+        return status
+    rows = figures.rows_until(folder, status["update"])
+    runs.write_settings(folder, settings)  # a run that goes on may have another budget
     state.save(folder, settings, learner, status)
     saved = time.monotonic()
     started = saved - status["seconds"]
-    fraction = runs.budget_used(settings, plays_per_update, status)
-    with (
-        progress_bar(fraction) as bar,
-        metrics_of(folder, status["update"]) as write_metrics,
-    ):
+    with figures.written(folder, rows) as write, figures.progress_bar(fraction) as bar:
         while not caught and fraction < 1:
             begun = time.monotonic()
             metrics = run_update(settings, learner, status, fraction)
@@ -400,47 +405,41 @@ def train(settings: Settings, learner: Learner, folder: Path, caught: list[int])
             last, every = fraction >= 1 or bool(caught), settings.evaluate_every
             if every and (last or status["update"] % every == 0):
                 status["strength"] = state.measure(learner, settings, status)
-                metrics |= measured(status["strength"])
-                tqdm.write(summary(status, speed))
-            metrics |= {name: status[name] for name in ("update", "plays", "seconds")}
-            write_metrics({**metrics, "plays_per_second": speed})
+                metrics |= figures.measured(status["strength"])
+                tqdm.write(figures.summary(status, speed))
+            write(status, {**metrics, "plays_per_second": speed})
             if time.monotonic() - saved >= settings.save_seconds:
                 state.save(folder, settings, learner, status)
                 saved = time.monotonic()
-            bar.update(fraction - bar.n)
-            text = f"{speed:,.0f} plays/s, {over_counting(status)}"
-            bar.set_postfix_str(text, refresh=False)
+            figures.show(bar, fraction, status, speed)
+            if threads is not None:
+                threads.after_update(now - begun)
         state.save(folder, settings, learner, status)
     learner.batch.close()
     return status
 
 
-def open_run(settings: Settings) -> tuple[Settings, Learner, Path]:
-    """Return the run that the settings ask for, a new one or one that goes on: its settings, its
-    learner, which is made first since that may fail, and its folder."""
-    if settings.resume is not None:
-        if settings != Settings(resume=settings.resume):
-            raise ValueError("resume takes all settings from the run; give no others with it")
-        settings = read_settings(Settings, folder := settings.resume, {"run": settings.resume})
-        return settings, make_learner(settings, check_settings(settings)), folder
-    learner = make_learner(settings, check_settings(settings))
-    if settings.start_from is not None:
-        state.load_network(settings.start_from, learner.network)
-    return settings, learner, runs.make_folder(settings, f"seed{settings.seed}", PACKAGES)
-
-
 def main() -> None:
     """Train as the command line says."""
-    settings = tyro.cli(Settings, prog="python -m training.selfplay", description=__doc__)
+    runs.open_missing_streams()
+    given = tyro.cli(Settings, prog="python -m training.selfplay", description=__doc__)
     try:
         with runs.catching_signals() as caught:
-            settings, learner, folder = open_run(settings)
-            with runs.locked(folder):
-                runs.remove_temporaries(folder)
-                status = train(settings, learner, folder, caught)
+            rules, settings = check_settings(given), given
+            if given.resume is not None:
+                rules, settings = runs.resumed(given, check_settings)
+            threads = Threads(settings, rules) if settings.threads is None else None
+            if threads is not None and settings.steps is not None:
+                settings = dataclasses.replace(settings, threads=threads.number)
+                threads = None  # one number to the end, so that the run can be repeated
+            learner = make_learner(settings, rules)
+            if given.resume is None and settings.start_from is not None:
+                state.start_from(settings.start_from, settings, learner)
+            with runs.opened(settings, given.resume, f"seed{settings.seed}") as folder:
+                status = train(settings, learner, folder, caught, threads)
     except (OSError, ValueError, MemoryError, torch.OutOfMemoryError) as error:
         sys.exit(f"training.selfplay: {first_line(error)}")
-    done = f"{status['update']:,} updates, {over_counting(status)}"
+    done = f"{status['update']:,} updates, {figures.over_counting(status)}"
     print(f"{folder / runs.POLICY}: {done}")
     if caught:
         print(f"stopped by a signal; python -m training.selfplay --resume {folder} goes on")

@@ -9,6 +9,7 @@ import torch
 from pisti_env.agents.checkpoint import MAX_FILE_BYTES, layout_of
 from pisti_env.arena import MAX_DECKS
 from pisti_env.observation import ENCODINGS, check_encoding
+from pisti_env.quote import quote, shorten
 from pisti_env.rules import Rules, parse_rules
 from pisti_env.shuffle import check_seed
 from pisti_env.tables import REWARDS
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # the trainer imports this file
 
 MATMUL_PRECISIONS = ("highest", "high", "medium")  # those of PyTorch
 MAX_THREADS = 1024  # far more end the process, without a word
+MAX_INT = 10**18
 MAX_HEADER_BYTES = 2**16  # of a policy's file; a few thousand are usual
 
 
@@ -28,13 +30,14 @@ def check_settings(settings: "Settings") -> Rules:
     def check(name: str, fine: bool, expected: str) -> None:
         if not fine:
             value = getattr(settings, name)
-            raise ValueError(f"{name.replace('_', '-')} is {value!r}; expected {expected}")
+            raise ValueError(f"{name.replace('_', '-')} is {quote(value)}; expected {expected}")
 
-    for name in (
-        "threads", "num_tables", "minibatch_size", "epochs", "pool_size", "snapshot_every",
-    ):  # fmt: skip
-        check(name, getattr(settings, name) >= 1, "an int of 1 or more")
-    check("threads", settings.threads <= MAX_THREADS, f"an int from 1 to {MAX_THREADS}")
+    for name in ("num_tables", "minibatch_size", "epochs", "pool_size", "snapshot_every"):
+        check(name, 1 <= getattr(settings, name) <= MAX_INT, "an int of 1 or more, up to 10**18")
+    threads = settings.threads
+    check(
+        "threads", threads is None or 1 <= threads <= MAX_THREADS, f"an int from 1 to {MAX_THREADS}"
+    )
     check(
         "matmul_precision",
         settings.matmul_precision in MATMUL_PRECISIONS,
@@ -63,7 +66,8 @@ def check_settings(settings: "Settings") -> Rules:
     check("gae_lambda", 0 <= settings.gae_lambda <= 1, "a number from 0 to 1")
     check("hidden", min(settings.hidden, default=0) >= 1, "one or more ints above 0")
     check("rewards", settings.rewards in REWARDS, f"one of {', '.join(REWARDS)}")
-    check("steps", settings.steps is None or settings.steps >= 1, "an int of 1 or more")
+    steps = settings.steps
+    check("steps", steps is None or 1 <= steps <= MAX_INT, "an int of 1 or more, up to 10**18")
     check(
         "minutes", settings.minutes is None or 0 < settings.minutes < math.inf, "a number above 0"
     )
@@ -73,9 +77,9 @@ def check_settings(settings: "Settings") -> Rules:
     check_encoding(settings.observation)
     try:
         torch.zeros(1, device=settings.device).item()
-    except (RuntimeError, AssertionError) as error:
-        reason = first_line(error)
-        raise ValueError(f"device is {settings.device!r}; PyTorch says: {reason}") from None
+    except Exception as error:  # PyTorch has many ways to say that there is no such device
+        reason = f"device is {quote(settings.device)}; PyTorch says: {shorten(first_line(error))}"
+        raise ValueError(reason) from None
     rules = parse_rules(settings.rules)
     inputs = layout_of(settings.observation, rules)[-1][2]
     sizes = (inputs, *settings.hidden, ENCODINGS[settings.observation][0] + 1)

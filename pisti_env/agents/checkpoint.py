@@ -97,7 +97,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
 
 def _parse(data: bytes, path: str) -> Checkpoint:
     """Return the policy that the bytes of a file hold; raise `ValueError` with what is wrong."""
-    header = _parse_header(_header_text(data))
+    header = _parse_header(header_text(data))
     rules = Rules.from_dict(header["rules"])
     layout = _check_layout(header["observation"], header["layout"], rules)
     sizes = _check_network(header["network"], layout[-1][2], header["observation"])
@@ -121,7 +121,7 @@ def _parse(data: bytes, path: str) -> Checkpoint:
     )
 
 
-def _header_text(data: bytes) -> str | None:
+def header_text(data: bytes) -> str | None:
     """Return this package's entry of a safetensors header, None if it has none."""
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or len(data) < 8 + size:
@@ -408,5 +408,5 @@ def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> No
 
 def pack(tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> bytes:
     """Return the bytes of a safetensors file with JSON in its header."""
-    arrays = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    arrays = {name: np.asarray(tensor, order="C") for name, tensor in tensors.items()}
     return save(arrays, {HEADER_KEY: json.dumps(header, allow_nan=False)})

@@ -1,0 +1,421 @@
+"""Runs: they can be stopped and resumed anywhere, and nothing in their folders is believed."""
+
+import bisect
+import dataclasses
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("tensorboard")
+pytest.importorskip("tyro")
+
+from safetensors.numpy import load_file  # noqa: E402
+from small_runs import (  # noqa: E402
+    POOL,
+    ROOT,
+    TINY,
+    new_run,
+    refused,
+    rows_of,
+    run_for,
+    same,
+    selfplay_command,
+    tensors_of,
+    wait_for_updates,
+)
+
+from pisti_env.agents.checkpoint import read_checkpoint  # noqa: E402
+from pisti_env.agents.policy import PolicyAgent  # noqa: E402
+from pisti_env.rules import parse_rules  # noqa: E402
+from pisti_env.vector import DealBatch  # noqa: E402
+from training import curve, runs, selfplay, state  # noqa: E402
+from training.network import Network, masked_log_probs  # noqa: E402
+from training.selfplay import (  # noqa: E402
+    Settings,
+)
+from training.settings import check_settings  # noqa: E402
+
+ONE_ROUND = "players=6,packs=1,ranks=5,copies=2,hand_size=1,target=9"
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def network_for(batch, hidden=(16,)):
+    network = Network(batch.observations.shape[1], batch.action_masks.shape[1], hidden)
+    network.initialise(generator())
+    return network
+
+
+# Runs.
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"rules": "players=3,target=40"},
+        {"rules": ONE_ROUND, "steps": 8 * 6 * 6},  # nothing to learn from in the first update
+        POOL,
+        {**POOL, "rules": "players=4,target=40"},
+        {"all_seeing_critic": False, "rules": "players=3"},
+        {"all_seeing_critic": False, "rules": "players=3,target=40"},
+    ],
+)
+def test_stopped_and_resumed_equals_not_stopped(tmp_path, changes):
+    settings = dataclasses.replace(TINY, **changes)
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert run_for(settings, whole)["update"] == 6
+    assert run_for(settings, parts, updates=1)["update"] == 1
+    assert run_for(settings, parts, updates=2)["update"] == 3
+    assert run_for(settings, parts)["update"] == 6
+    assert same(tensors_of(whole), tensors_of(parts))
+    assert same(tensors_of(whole, "policy"), tensors_of(parts, "policy"))
+    assert rows_of(whole) == rows_of(parts)
+    assert [row["update"] for row in rows_of(parts)] == list("123456")
+
+
+def test_a_run_starts_from_the_network_of_another(tmp_path, monkeypatch):
+    first, second, rest = tmp_path / "first", tmp_path / "second", tmp_path / "rest"
+    run_for(TINY, first)
+    tiny = ["--num-tables", "8", "--hidden", "16", "--threads", "1", "--evaluate-every", "0"]
+
+    def start(*arguments):
+        monkeypatch.setattr(sys, "argv", ["selfplay", *map(str, arguments), *tiny])
+        selfplay.main()
+
+    # With no steps that change anything, it is the same network, and its critic's.
+    slow = ["--learning-rate", "1e-12", "--final-learning-rate", "1e-12", "--steps", 400]
+    start("--start-from", first, "--run", second, *slow)
+    before, after = tensors_of(first), tensors_of(second)
+    names = [name for name in before if name.startswith("network.")]
+    assert any(name.startswith("network.critic.") for name in names)
+    assert all(np.allclose(before[name], after[name], atol=1e-6) for name in names)
+    training = read_checkpoint(second / "policy.safetensors").metadata["training"]
+    assert training["start_from"] == "first"
+    assert runs.read_settings(Settings, second, {}).start_from == first
+    with pytest.raises(SystemExit, match=r"start-from is .* which has neither"):
+        start("--start-from", tmp_path, "--run", rest)
+    with pytest.raises(SystemExit, match="made for players=2 and cannot play players=3"):
+        start("--start-from", first, "--run", rest, "--rules", "players=3")
+    assert not rest.exists()
+
+
+def test_a_killed_run_goes_on_from_its_last_save(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    run_for(TINY, whole)
+    run_for(TINY, killed, updates=2)
+    kept = [(killed / name).read_bytes() for name in ("state.safetensors", "policy.safetensors")]
+    run_for(TINY, killed, updates=2)
+    # As if killed while it noted the figures of update 5 and wrote its state.
+    (killed / "state.safetensors").write_bytes(kept[0])
+    (killed / "policy.safetensors").write_bytes(kept[1])
+    (killed / "state.safetensors.123.tmp").write_bytes(kept[0][:1000])
+    (killed / "notes.tmp").write_text("the user's own")
+    with open(killed / "metrics.csv", "a", encoding="utf-8") as file:
+        file.write("5,19")
+    with runs.opened(TINY, killed, "test", ()):
+        run_for(TINY, killed)
+    assert same(tensors_of(whole), tensors_of(killed))
+    assert rows_of(whole) == rows_of(killed)
+    assert [path.name for path in killed.glob("*.tmp")] == ["notes.tmp"]
+
+
+def test_same_seed_same_weights(tmp_path):
+    first, again, other = (tmp_path / name for name in ("first", "again", "other"))
+    run_for(TINY, first, updates=2)
+    run_for(TINY, again, updates=2)
+    run_for(dataclasses.replace(TINY, seed=1), other, updates=2)
+    assert same(tensors_of(first), tensors_of(again))
+    assert not same(tensors_of(first), tensors_of(other))
+
+
+@pytest.mark.parametrize(
+    "rules",
+    ["players=3", "players=4", "players=4,partners=false", "players=5", "players=6", "short"],
+)
+def test_every_number_of_players(tmp_path, rules):
+    settings = dataclasses.replace(TINY, rules=rules, steps=1, evaluate_every=1, evaluation_decks=4)
+    status = run_for(settings, tmp_path / "run")
+    checkpoint = read_checkpoint(tmp_path / "run" / "policy.safetensors")
+    assert checkpoint.rules == parse_rules(rules)
+    assert checkpoint.metadata["strength"] == status["strength"]
+    assert status["strength"]["opponent"] == "counting"
+    assert checkpoint.metadata["training"]["plays"] == checkpoint.rules.num_plays * 8
+
+
+def test_the_saved_policy_plays_as_the_network(tmp_path):
+    run_for(TINY, tmp_path / "run", updates=3)
+    agent = PolicyAgent(read_checkpoint(tmp_path / "run" / "policy.safetensors"))
+    batch = DealBatch(300, seed=1)
+    network = network_for(batch)
+    state = tensors_of(tmp_path / "run")
+    network.load_state_dict(
+        {
+            name.removeprefix("network."): torch.from_numpy(tensor)
+            for name, tensor in state.items()
+            if name.startswith("network.") and not name.startswith("network.critic.")
+        }
+    )
+    for _ in range(10):
+        actions = agent.act(batch.observations, batch.action_masks)
+        with torch.no_grad():
+            logits = network(torch.from_numpy(batch.observations))[0]
+        assert np.allclose(agent.logits(batch.observations), logits, atol=1e-5)
+        masks = torch.from_numpy(batch.action_masks).bool()
+        best, second = masked_log_probs(logits, masks).topk(2).values.T
+        chosen = masked_log_probs(logits, masks).argmax(1)
+        assert ((chosen == torch.from_numpy(actions)) | (best - second < 1e-5)).all()
+        batch.step(actions)
+
+
+def test_policies_name_no_folder_of_the_machine(tmp_path):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    run_for(TINY, tmp_path / "first", updates=1)
+    own = (tmp_path / "first" / "policy.safetensors").rename(folder / "own.safetensors")
+    settings = dataclasses.replace(TINY, **POOL, pool_baselines=("counting", str(own)))
+    run_for(settings, tmp_path / "run", updates=1)
+    for path in (tmp_path / "run").rglob("*.safetensors"):
+        assert str(tmp_path).encode() not in path.read_bytes()
+    training = read_checkpoint(tmp_path / "run" / "policy.safetensors").metadata["training"]
+    assert training["pool_baselines"] == ["counting", "own.safetensors"]
+
+
+def test_settings_are_shown():
+    text = subprocess.run(
+        selfplay_command("--help"), cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    for field in dataclasses.fields(Settings):
+        assert re.search(rf"--{field.name.replace('_', '-')}[ ,]", text), field.name
+    assert "Budget in plays" in text
+
+
+def test_killed_and_terminated_processes_can_be_resumed(tmp_path):
+    run = tmp_path / "run"
+    command = selfplay_command(
+        *("--run", run, "--num-tables", 64, "--hidden", 32, "--threads", 1, "--evaluate-every", 0),
+        *("--minibatch-size", 500, "--save-seconds", 0, "--minutes", 5),
+    )
+    process = subprocess.Popen(command, cwd=ROOT)
+    wait_for_updates(process, run, 3)
+    process.kill()
+    process.wait()
+    read_checkpoint(run / "policy.safetensors")
+    so_far = len(rows_of(run))
+
+    process = subprocess.Popen(
+        selfplay_command("--resume", run), cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    wait_for_updates(process, run, so_far + 3)
+    process.terminate()
+    output = process.communicate()[0]
+    assert process.returncode == 128 + signal.SIGTERM
+    assert f"--resume {run}" in output.splitlines()[-1]
+    read_checkpoint(run / "policy.safetensors")
+    updates = [int(row["update"]) for row in rows_of(run)]
+    assert updates == list(range(1, len(updates) + 1))
+
+
+@pytest.mark.learning
+@pytest.mark.compiled
+def test_twenty_kills_change_nothing(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    settings = dataclasses.replace(
+        TINY, **POOL, rules="players=2,target=60", num_tables=4, hidden=(8,), steps=4 * 48 * 250
+    )
+    run_for(settings, whole)
+    new_run(dataclasses.replace(settings, run=killed))
+    command, rng = selfplay_command("--resume", killed), np.random.default_rng(0)
+    for kill in range(20):
+        so_far = len(rows_of(killed)) if kill else 0
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+        # One in five while it starts, the others while it trains and saves.
+        if kill % 5 == 4:
+            time.sleep(rng.uniform(0, 2))
+        else:
+            wait_for_updates(process, killed, so_far + 1)
+            time.sleep(rng.uniform(0, 0.1))
+        assert process.poll() is None
+        process.send_signal((signal.SIGKILL, signal.SIGTERM)[kill % 2])
+        process.wait()
+        for path in killed.rglob("*.safetensors"):
+            load_file(path)
+    subprocess.run(command, cwd=ROOT, check=True)
+    assert not list(killed.rglob("*.tmp"))
+    assert same(tensors_of(whole), tensors_of(killed))
+    assert same(tensors_of(whole, "policy"), tensors_of(killed, "policy"))
+    assert rows_of(whole) == rows_of(killed)
+
+
+# Mistakes.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--threads", 0], "threads is 0"),
+        (["--threads", 100_000], "from 1 to 1024"),
+        (["--minutes", -1], "minutes is -1"),
+        (["--steps", 0], "steps is 0"),
+        (["--steps", 5, "--minutes", 1], "both given"),
+        (["--rules", "players=9"], "players is 9"),
+        (["--rules", "bridge"], "rules preset is 'bridge'"),
+        (["--observation", "faces"], "observation is 'faces'"),
+        (["--rewards", "money"], "rewards is 'money'"),
+        (["--device", "abacus"], "device is 'abacus'"),
+        (["--device", "meta"], "device is 'meta'"),
+        (["--evaluation-decks", 0], "evaluation-decks is 0"),
+        (["--evaluation-decks", 1], "evaluation-decks is 1"),
+        (["--evaluation-decks", 10**9], f"evaluation-decks is {10**9}"),
+        (["--evaluate-every", -1], "evaluate-every is -1"),
+        (["--pool-share", 0.5, "--pool-baselines", "nobody"], "agent is 'nobody'"),
+        (["--hidden", 4096, 4096], "hidden is (4096, 4096)"),
+        (["--hidden", 10**7], "hidden is (10000000,)"),
+        (["--num-tables", 10**18], f"{10**18}"),
+        (["--seed", -1], "seed is -1"),
+        (["--hidden", 0], "hidden is"),
+        (["--learning-rate", "nan"], "learning-rate is nan"),
+        (["--matmul-precision", "low"], "matmul-precision is 'low'; expected one of highest"),
+    ],
+)
+def test_wrong_settings_are_refused(monkeypatch, tmp_path, arguments, reason):
+    run = tmp_path / "run"
+    assert reason in refused(monkeypatch, *arguments, "--run", run)
+    assert not run.exists()
+
+
+def test_matrices_are_multiplied_as_exactly_as_is_said():
+    rules = parse_rules(TINY.rules)
+    for precision in ("medium", "high", "highest"):
+        settings = dataclasses.replace(TINY, matmul_precision=precision)
+        selfplay.make_learner(settings, rules)
+        assert torch.get_float32_matmul_precision() == precision
+
+
+def test_tables_that_do_not_fit_in_memory(monkeypatch, tmp_path):
+    def full(*args, **fields):
+        raise MemoryError
+
+    monkeypatch.setattr(selfplay, "DealBatch", full)
+    run = tmp_path / "run"
+    text = refused(monkeypatch, "--num-tables", 10**6, "--run", run)
+    assert "1000000 tables" in text and "MemoryError" in text
+    assert not run.exists()
+
+
+def test_the_largest_network_that_is_trained_can_be_read(tmp_path):
+    def accepted(width):
+        try:
+            check_settings(dataclasses.replace(TINY, hidden=(width,)))
+        except ValueError:
+            return False
+        return True
+
+    width = bisect.bisect(range(10**6), False, key=lambda width: width > 0 and not accepted(width))
+    width -= 1
+    assert accepted(width) and not accepted(width + 1)
+    settings = dataclasses.replace(TINY, hidden=(width,), pool_baselines=("greedy",) * 100)
+    batch = DealBatch(1)
+    status = {"update": 0, "plays": 0, "seconds": 0.0, "strength": None, "revision": "x" * 50}
+    checkpoint = state.policy_of(network_for(batch, (width,)), batch.rules, settings, status)
+    state.write_checkpoint(tmp_path / "policy.safetensors", checkpoint)
+    read_checkpoint(tmp_path / "policy.safetensors")
+
+
+@pytest.mark.parametrize("minibatch_size", [100, 10**6])
+@pytest.mark.parametrize("learning_rate", [1e10, 1e38])
+def test_a_run_whose_numbers_overflow_stops(monkeypatch, tmp_path, learning_rate, minibatch_size):
+    run = tmp_path / "run"
+    settings = dataclasses.replace(TINY, run=run, minibatch_size=minibatch_size, epochs=1)
+    new_run(dataclasses.replace(settings, learning_rate=learning_rate))
+    text = refused(monkeypatch, "--resume", run)
+    assert "update 1" in text and f"learning rate of {learning_rate:g}" in text
+    assert tensors_of(run)["network.head.bias"].max() == 0  # as it was at first
+    read_checkpoint(run / "policy.safetensors")
+    assert not rows_of(run)
+
+
+def test_nothing_is_left_of_a_run_that_could_not_be_made(monkeypatch, tmp_path):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert "No space left on device" in refused(monkeypatch, "--run", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_runs_do_not_share_a_folder(monkeypatch, tmp_path):
+    run = tmp_path / "run"
+    new_run(dataclasses.replace(TINY, run=run))
+    assert "exists" in refused(monkeypatch, "--run", run)
+    with runs.locked(run):
+        assert "another process" in refused(monkeypatch, "--resume", run)
+
+
+def test_what_cannot_be_resumed(monkeypatch, tmp_path):
+    assert "nothing to resume" in refused(monkeypatch, "--resume", tmp_path / "none")
+    assert "--start-from" in refused(monkeypatch, "--resume", __file__)
+    run = tmp_path / "run"
+    run_for(TINY, run, updates=1)
+    assert "no others" in refused(monkeypatch, "--resume", run, "--seed", 3)
+    for damage in (b"", b"no tensors at all", (run / "policy.safetensors").read_bytes()):
+        (run / "state.safetensors").write_bytes(damage)
+        assert "cannot be used" in refused(monkeypatch, "--resume", run)
+    (run / "settings.json").write_text('{"seed": 1}')
+    assert "settings.json" in refused(monkeypatch, "--resume", run)
+
+
+def test_a_full_disk_keeps_the_last_save(monkeypatch, tmp_path):
+    run = tmp_path / "run"
+    run_for(TINY, run, updates=2)
+    kept = {name: tensors_of(run, name) for name in ("state", "policy")}
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        assert "No space left on device" in refused(patch, "--resume", run)
+    assert not list(run.glob("*.tmp"))
+    for name, tensors in kept.items():
+        assert same(tensors, tensors_of(run, name))
+    run_for(TINY, run)
+
+
+def test_a_run_is_drawn(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    names = ("plays", "over_counting", "over_counting_low", "over_counting_high")
+    rows = [",".join(names), "1000,,,", "2000,-1.5,-2,-1", "3000,0.5,0.25,0.75"]
+    (run / "metrics.csv").write_text("\n".join(rows) + "\n")
+    measured = curve.read_measurements(run)
+    assert measured == [(2000, -1.5, -2.0, -1.0), (3000, 0.5, 0.25, 0.75)]
+    curve.draw(measured, "a-policy", tmp_path / "a-policy.svg")
+    assert "a-policy" in (tmp_path / "a-policy.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [(None, "has no metrics.csv"), ("plays,over_counting\n1,\n", "has no meas")]
+)
+def test_a_run_without_figures_is_not_drawn(text, words, tmp_path):
+    if text is not None:
+        (tmp_path / "metrics.csv").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        curve.read_measurements(tmp_path)
