@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
+from gymnasium.vector import AutoresetMode
 from tqdm import tqdm
 
 from pisti_env import __version__, pisti_v0, single
@@ -241,7 +242,10 @@ def play_single() -> Play:
 
 def play_learners() -> Play:
     """Play the learners of a Gymnasium vector environment."""
-    envs = gymnasium.make_vec("Pisti-v0", num_envs=LEARNER_TABLES)
+    # In the same step, so that every action is a decision.
+    envs = gymnasium.make_vec(
+        "Pisti-v0", num_envs=LEARNER_TABLES, autoreset_mode=AutoresetMode.SAME_STEP
+    )
     _, infos = envs.reset(seed=SEED)
     samplers = draw_numbers(SEED, np.arange(LEARNER_TABLES))
     actions = np.zeros(LEARNER_TABLES, np.int64)

@@ -104,6 +104,13 @@ def check_viewer(rules: Rules, seat: Any) -> int | None:
     )
 
 
+def check_row(table: Any, num_tables: int) -> int:
+    """Return a table's number as an int; raise `ValueError` if there is none of that number."""
+    if is_int(table) and 0 <= table < num_tables:
+        return int(table)
+    raise ValueError(f"table is {quote(table)}; expected an int from 0 to {num_tables - 1}")
+
+
 def check_scores(rules: Rules, scores: Any) -> np.ndarray:
     """Return starting scores as (sides,) int64; raise `ValueError` if they cannot be played on."""
     if rules.target is None:

@@ -36,7 +36,8 @@ import pyspiel
 
 from pisti_env import game as engine
 from pisti_env.agents import Agent
-from pisti_env.cards import JACK, KIND_NAMES, KIND_OF_CARD, NO_CARD, NUM_CARDS, NUM_KINDS
+from pisti_env.agents.hosting import choose_card
+from pisti_env.cards import JACK, KIND_NAMES, KIND_OF_CARD, NO_CARD, NUM_KINDS
 from pisti_env.game import FACE_DOWN, NOBODY, STARTER
 from pisti_env.observation import Encoder, encoder
 from pisti_env.quote import quote
@@ -460,13 +461,7 @@ def ask(agent: Agent, state: PistiState) -> int:
 
     An agent that tells suits apart sees some of which nobody should make anything: see above.
     """
-    encoding = encoder(agent.observation, state.get_game().rules)
-    observation = np.zeros((1, encoding.size), np.float32)
-    mask = np.zeros((1, encoding.num_actions), np.int8)
-    seat = np.array([state.current_player()])
-    encoding.encode(state.deal.games, _ONE, seat, observation, mask)
-    action = int(agent.act(observation[0], mask[0]))
-    return int(KIND_OF_CARD[action]) if encoding.num_actions == NUM_CARDS else action
+    return int(KIND_OF_CARD[choose_card(agent, state.get_game().rules, state.deal.games)])
 
 
 def deal_out(

@@ -146,7 +146,7 @@ from pisti_env.observation import Encoder, describe, encoder, state_encoder
 from pisti_env.position import write_position
 from pisti_env.quote import quote
 from pisti_env.render import as_text, show
-from pisti_env.rules import RulesLike, resolve_rules
+from pisti_env.rules import ArgumentError, RulesLike, check_keywords, resolve_rules
 from pisti_env.shuffle import check_seed
 from pisti_env.tables import Tables, ToPlay, own_arrays, warm_up
 
@@ -206,11 +206,12 @@ class raw_env(AECEnv):
         **fields: Any,
     ):
         super().__init__()
+        check_keywords(raw_env.__init__, fields)
         self.rules = resolve_rules(rules, **fields)
         if mask_in not in ("observation", "info"):
             raise ValueError(f"mask_in is {quote(mask_in)}; expected 'observation' or 'info'")
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ValueError(
+            raise ArgumentError(
                 f"render_mode is {quote(render_mode)}; expected None, 'human' or 'ansi'"
             )
         self._encoder = encoder(observation, self.rules)
@@ -432,6 +433,14 @@ class raw_env(AECEnv):
             self._check_under_way()
             encoder.encode(self._tables.games, _ONE, _SEATS[seat], observation)
         return observation[0]
+
+    def moment(self) -> tuple[np.ndarray, Encoder]:
+        """Return the table's record (1,), not to be changed, and the encoder of the observations:
+        what `pisti_env.agents.ask` asks agents with. Raises `ResetNeeded` if nobody is to act."""
+        self._check_under_way()
+        if not self._is_to_act(self.agent_selection):
+            raise gymnasium.error.ResetNeeded("the episode is over; call reset() first")
+        return self._tables.games, self._encoder
 
     def state(self) -> np.ndarray:
         """Return what the rest of the deal depends on, hidden cards included, (s,) float32 in

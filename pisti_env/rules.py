@@ -4,9 +4,11 @@ Every default gives the standard game. How the rules are played is in `game.py`.
 """
 
 import dataclasses
+import difflib
 import hashlib
+import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from pisti_env.cards import (
@@ -309,6 +311,30 @@ def resolve_rules(rules: RulesLike = "standard", **fields: Any) -> Rules:
     raise ValueError(
         f"rules is {quote(rules)}; expected a Rules, a preset's name or a dict of fields"
     )
+
+
+class ArgumentError(TypeError, ValueError):
+    """An environment does not take this keyword, or not this value of it.
+
+    A `TypeError`, because libraries that try arguments out go on at one; a `ValueError`, as every
+    other wrong argument is.
+    """
+
+
+def check_keywords(function: Callable[..., Any], given: Iterable[str]) -> None:
+    """Raise `ArgumentError`, in Python's words, for a keyword that is no field of the rules.
+
+    `given` are the keywords that are no arguments of `function`, whose names are suggested too.
+    """
+    fields = [field.name for field in dataclasses.fields(Rules)]
+    for name in given:
+        if name not in fields:
+            arguments = list(inspect.signature(function).parameters)[1:-1]  # not self, **fields
+            nearest = difflib.get_close_matches(name, [*arguments, *fields], n=1)
+            hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+            raise ArgumentError(
+                f"{function.__qualname__}() got an unexpected keyword argument {quote(name)}{hint}"
+            )
 
 
 def parse_rules(text: str) -> Rules:

@@ -117,8 +117,9 @@ class Tables:
 
     Attributes: `games` (n,) records of `game.GAME`; `decks` (n, deck_size) int8 in dealing order,
     before a jack or bottom card is moved; `rewards` (n, sides) float32 of the last play; `scored`
-    and `over` (n,) bool: whether the deal, the episode has ended; `deals_dealt` (n,) int64 of the
-    seed. Who offers tables to users does so `with tables.one_thread:`.
+    and `over` (n,) bool: whether the deal, the episode has ended; `cards` (n,) int64, what `play`
+    plays; `deals_dealt` (n,) int64 of the seed. Who offers tables to users does so `with
+    tables.one_thread:`.
     """
 
     def __init__(
@@ -144,7 +145,7 @@ class Tables:
         self.deals_dealt = np.zeros(num_tables, np.int64)
         self._dealers = np.zeros(num_tables, np.int64)
         self._dealt = np.zeros(num_tables, np.bool_)
-        self._cards = np.zeros(num_tables, np.int64)
+        self.cards = np.zeros(num_tables, np.int64)
         self._gains = np.zeros((num_tables, rules.sides), np.int64)
         self._earned = np.zeros((num_tables, rules.sides))  # in the episode so far
         self._shares = np.zeros((num_tables, rules.sides))
@@ -171,9 +172,17 @@ class Tables:
         """Go to the seed's first deal; until the first call, the seed is an unpredictable one."""
         self.reseed_each(self.all_rows, np.uint64(shuffle.check_seed(seed)))
 
-    def reseed_each(self, rows: np.ndarray, seeds: np.ndarray | np.uint64) -> None:
-        """Go to the first deal of `seeds` (k,) uint64 at the tables `rows` (k,)."""
+    def reseed_each(
+        self,
+        rows: np.ndarray,
+        seeds: np.ndarray | np.uint64,
+        numbers: np.ndarray | None = None,
+    ) -> None:
+        """Go to the first deal of `seeds` (k,) uint64 at the tables `rows` (k,); with
+        `numbers` (k,) int64, these are the tables' numbers from now on."""
         self._seeds[rows] = seeds
+        if numbers is not None:
+            self._numbers[rows] = numbers
         self.deals_dealt[rows] = 0
 
     def start(
@@ -300,13 +309,13 @@ class Tables:
         at all tables; return the index of the first action that is no card of the hand to play, -1
         if all are. `action_of_card` (52,) int64 tells; of several cards the lowest is chosen."""
         rows = self.all_rows if rows is None else rows
-        return game.choose_cards(self.games, rows, actions, action_of_card, self._cards)
+        return game.choose_cards(self.games, rows, actions, action_of_card, self.cards)
 
     def play(self, rows: np.ndarray | None = None) -> None:
         """Play the cards that were chosen for these tables; set their `rewards`, `scored`
         and `over`."""
         rows = self.all_rows if rows is None else rows
-        self._play_and_observe(self._cards_are_actions, rows, self._cards, *NOT_OBSERVED)
+        self._play_and_observe(self._cards_are_actions, rows, self.cards, *NOT_OBSERVED)
         if self.reward_kind != "difference":
             self._pay(rows)
 

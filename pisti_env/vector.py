@@ -26,16 +26,17 @@ from pisti_env.checks import (
     check_dealers,
     check_decks,
     check_range,
+    check_row,
     check_state,
     check_viewer,
     is_int,
     refusal,
 )
 from pisti_env.knowledge import View, hand_of, make_view
-from pisti_env.observation import encoder, state_encoder
+from pisti_env.observation import Encoder, encoder, state_encoder
 from pisti_env.position import write_position
 from pisti_env.quote import quote
-from pisti_env.rules import MAX_MATCH_POINTS, RulesLike, resolve_rules
+from pisti_env.rules import MAX_MATCH_POINTS, RulesLike, check_keywords, resolve_rules
 from pisti_env.shuffle import check_seed
 from pisti_env.tables import Tables, ToPlay, own_arrays, warm_up
 
@@ -82,6 +83,7 @@ class DealBatch:
         threads: int = 1,
         **fields: Any,
     ):
+        check_keywords(DealBatch.__init__, fields)
         for name, value in (("num_envs", num_envs), ("threads", threads)):
             if not is_int(value) or value < 1:
                 raise ValueError(f"{name} is {quote(value)}; expected an int of 1 or more")
@@ -227,7 +229,7 @@ class DealBatch:
 
     def view(self, table: int, seat: int | None) -> View:
         """Return what a seat of a table knows, or with None what everyone there does."""
-        row, seat = self._row(table), check_viewer(self.rules, seat)
+        row, seat = check_row(table, self.num_envs), check_viewer(self.rules, seat)
         with self._tables.one_thread:
             self._check_under_way()
             return make_view(
@@ -237,7 +239,7 @@ class DealBatch:
     def score(self, table: int) -> list[dict[str, int]]:
         """Return a dict per side of a table, seat 0's first: points (face-down starters included),
         cards, pistis, jack_pistis, match_points. Not an observation: for tests, logs, displays."""
-        row = self._row(table)
+        row = check_row(table, self.num_envs)
         with self._tables.one_thread:
             self._check_under_way()
             return self._tables.score(row)
@@ -246,12 +248,6 @@ class DealBatch:
         """Return what a seat of a table, or a spectator, knows as one line of text; see
         `position.py`."""
         return write_position(self.view(table, seat))
-
-    def _row(self, table: Any) -> int:
-        """Return a table's number as an int; raise `ValueError` if there is none of that number."""
-        if is_int(table) and 0 <= table < self.num_envs:
-            return int(table)
-        raise ValueError(f"table is {quote(table)}; expected an int from 0 to {self.num_envs - 1}")
 
     def _last_deal(self, row: int) -> list[dict[str, int]] | None:
         """Return the scores of the deal before this one of a table's match, None if there is none,
@@ -264,6 +260,12 @@ class DealBatch:
             {**dict(zip(_SCORES, scores, strict=True)), "match_points": match_points[side]}
             for side, scores in enumerate(sides)
         ]
+
+    def moment(self) -> tuple[np.ndarray, Encoder]:
+        """Return the tables' records (n,), not to be changed, and the encoder of the observations:
+        what `pisti_env.agents.hosting` asks agents with."""
+        self._check_under_way()
+        return self._tables.games, self._to_play.encoder
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return all that the tables go on from, as arrays (n, …), whatever the threads."""

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from pisti_env import Rules
 from pisti_env.agents import load
-from pisti_env.agents.hosting import Pool, ask, ask_each
+from pisti_env.agents.hosting import Pool, ask_each
 from pisti_env.cards import KIND_OF_CARD, NUM_CARDS
 from pisti_env.vector import DealBatch
 
@@ -12,13 +13,21 @@ from pisti_env.vector import DealBatch
 class Lowest:
     """Plays the lowest legal action of an encoding."""
 
-    def __init__(self, observation):
-        self.observation = observation
+    def __init__(self, observation, rules=None):
+        self.observation, self.rules = observation, rules or Rules()
         self.asked = 0
 
     def act(self, observations, masks, seeds=None):
         self.asked += len(masks)
         return masks.argmax(axis=1)
+
+
+def ask(agent, batch, rows, seeds=None):
+    """What an agent plays at the tables `rows`."""
+    who, actions = np.full(batch.num_envs, -1), np.zeros(batch.num_envs, np.int64)
+    who[rows] = 0
+    ask_each([agent], batch, who, actions, seeds)
+    return actions[rows]
 
 
 def test_a_kind_is_the_lowest_card_of_it_and_a_card_its_kind():

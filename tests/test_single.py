@@ -123,25 +123,31 @@ def test_gymnasium_checks_it_without_a_word(setup):
 
 @pytest.mark.compiled
 @setups
-def test_many_tables_are_what_gymnasium_makes_of_single_ones(setup):
-    """Gymnasium's own loop, restarting in the same step: every number, key, shape and dtype."""
-    ours = gymnasium.make_vec("Pisti-v0", num_envs=3, **setup)
+@pytest.mark.parametrize("mode", AutoresetMode, ids=lambda mode: mode.name)
+def test_many_tables_are_what_gymnasium_makes_of_single_ones(setup, mode):
+    """Gymnasium's own loop, in every autoreset mode: every number, key, shape and dtype."""
+    ours = gymnasium.make_vec("Pisti-v0", num_envs=3, autoreset_mode=mode, **setup)
     theirs = gymnasium.make_vec(
         "Pisti-v0",
         num_envs=3,
         vectorization_mode="sync",
-        vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
+        vector_kwargs={"autoreset_mode": mode},
         **setup,
     )
     assert isinstance(ours, PistiVectorEnv) and ours.num_envs == 3
-    assert ours.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    assert ours.metadata["autoreset_mode"] is ours.autoreset_mode is mode
     for name in ("single_observation_space", "observation_space", "action_space"):
         assert getattr(ours, name) == getattr(theirs, name)
     rng = np.random.default_rng(5)
     ended = 0
-    one, two = ours.reset(seed=7), theirs.reset(seed=7)
+    one, two = ours.reset(seed=[7, 8, 9]), theirs.reset(seed=[7, 8, 9])
     assert same(one[0], two[0]) and same(one[1], two[1])
     for step in range(130):
+        if mode == AutoresetMode.DISABLED and step and one[2].any():
+            shown, infos = ours.reset(options={"reset_mask": one[2]})
+            expected, _ = theirs.reset(options={"reset_mask": one[2]})
+            assert same(shown, expected)
+            one = (shown, infos)
         masks = one[-1]["action_mask"]
         assert one[0] in ours.observation_space
         actions = np.array([choose(mask, rng) for mask in masks])
@@ -159,7 +165,8 @@ def test_many_tables_are_what_gymnasium_makes_of_single_ones(setup):
 def test_a_list_of_seeds(setup):
     """Table i with seed s is the single environment with seed s, episode after episode."""
     seeds = [11, 0, 2**64 - 1]
-    envs, singles = PistiVectorEnv(3, **setup), [make(**setup) for _ in seeds]
+    envs = PistiVectorEnv(3, **setup, autoreset_mode=AutoresetMode.SAME_STEP)
+    singles = [make(**setup) for _ in seeds]
     observations, infos = envs.reset(seed=seeds)
     rows = [env.reset(seed=seed) for env, seed in zip(singles, seeds, strict=True)]
     rng = np.random.default_rng(0)
@@ -424,7 +431,7 @@ def test_a_policy_is_called_once_a_turn(opponent, monkeypatch):
         return act(self, observations, masks, seeds)
 
     monkeypatch.setattr(PolicyAgent, "act", counted)
-    envs = PistiVectorEnv(50, opponent)
+    envs = PistiVectorEnv(50, opponent, autoreset_mode="SameStep")
     _, infos = envs.reset(seed=0)
     assert len(calls) == 1
     for decision in range(48):
@@ -512,7 +519,8 @@ def test_an_illegal_action_is_refused_if_asked(encoding):
 
 
 def test_illegal_actions_at_some_tables():
-    envs, other = PistiVectorEnv(4, "greedy", illegal="raise"), PistiVectorEnv(4, "greedy")
+    envs = PistiVectorEnv(4, "greedy", illegal="raise")
+    other = PistiVectorEnv(4, "greedy", autoreset_mode=AutoresetMode.SAME_STEP)
     _, infos = envs.reset(seed=0)
     other.reset(seed=0)
     actions = infos["action_mask"].argmax(axis=1)
@@ -639,7 +647,7 @@ assert "pisti_env.single" not in sys.modules and "pisti_env.agents" not in sys.m
 
 ARGUMENTS = [
     ({"opponent": "nobody"}, ["agent", "'nobody'", "counting"]),
-    ({"opponent": 5}, ["opponent is 5", "act, observation and rules"]),
+    ({"opponent": 5}, ["opponent is 5", "no act and no observation and no rules"]),
     ({"opponent": None}, ["opponent is None"]),
     ({"opponent": Lowest}, ["opponent is"]),
     ({"opponent": []}, ["opponent is []", "at least one"]),
@@ -655,6 +663,9 @@ ARGUMENTS = [
     ({"seat": True}, ["seat is True"]),
     ({"illegal": "ignore"}, ["illegal is 'ignore'", "'raise'"]),
     ({"render_mode": "rgb_array"}, ["render_mode is 'rgb_array'", "'ansi'"]),
+    ({"seats": 1}, ["__init__() got an unexpected keyword argument 'seats'; did you mean 'seat'?"]),
+    ({"opponents": "greedy"}, ["did you mean 'opponent'?"]),
+    ({"player": 3}, ["did you mean 'players'?"]),
 ]
 
 
@@ -681,7 +692,7 @@ RESETS = [
 OF_MANY = [
     ({"seed": [1]}, ["seed is [1]", "2"]),
     ({"seed": [1, -4]}, ["seed is -4"]),
-    ({"seed": 2**64 - 1}, [f"seed is {2**64}"]),
+    ({"seed": 2**64}, [f"seed is {2**64}"]),
     ({"options": {"reset_mask": [True, False]}}, ["reset_mask is [True, False]", "bools"]),
     ({"options": {"reset_mask": np.zeros(2, bool)}}, ["reset_mask", "one or more True"]),
     ({"options": {"reset_mask": np.ones(3, bool)}}, ["reset_mask has shape (3,)", "(2,)"]),

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 import tyro
 from agilerl.algorithms import PPO
+from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import TransformReward
 
 import pisti_env  # noqa: F401, registers Pisti-v0
@@ -59,6 +60,7 @@ def make_envs(settings: Settings) -> Any:
         num_envs=settings.num_envs,
         opponent=list(settings.opponents),
         rules=parse_rules(settings.rules),
+        autoreset_mode=AutoresetMode.SAME_STEP,  # no decision is lost, and deals stay together
     )
     return TransformReward(envs, lambda rewards: rewards * settings.reward_scale)
 

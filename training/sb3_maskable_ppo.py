@@ -22,12 +22,14 @@ from typing import Any
 import numpy as np
 import torch
 import tyro
+from gymnasium.vector import AutoresetMode
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.vec_env import VecEnv
 
 from pisti_env.agents import load
 from pisti_env.agents.checkpoint import Checkpoint, write_checkpoint
 from pisti_env.rules import parse_rules
+from pisti_env.shuffle import derive_seed
 from pisti_env.single import PistiVectorEnv
 from training import runs
 
@@ -66,7 +68,8 @@ class Settings(runs.LibrarySettings):
 
 
 class PistiVecEnv(VecEnv):
-    """`PistiVectorEnv` in Stable-Baselines3's form, which does not take Gymnasium's own."""
+    """`PistiVectorEnv` in Stable-Baselines3's form, which does not take Gymnasium's own. A table
+    whose episode is over has to restart in the same step."""
 
     def __init__(self, envs: PistiVectorEnv, reward_scale: float = 1.0):
         self.envs = envs  # first: VecEnv asks for attributes at once
@@ -74,11 +77,18 @@ class PistiVecEnv(VecEnv):
         self.reward_scale = reward_scale
         self._masks = np.zeros((envs.num_envs, 0), np.bool_)
         self._actions = np.zeros(envs.num_envs, np.int64)
+        self._seed: int | None = None
+
+    def seed(self, seed: int | None = None) -> list[int | None]:
+        """Note the seed of all tables, for the next reset; the tables' decks differ by their
+        numbers, so that those of another seed are all others."""
+        self._seed = seed
+        return [seed] * self.num_envs
 
     def reset(self) -> np.ndarray:
         """Begin an episode at every table; `seed` tells which."""
-        observations, infos = self.envs.reset(seed=self._seeds)
-        self._reset_seeds()
+        observations, infos = self.envs.reset(seed=self._seed)
+        self._seed = None
         self._masks = infos["action_mask"] != 0
         return observations
 
@@ -180,12 +190,17 @@ class Trainer:
         snapshots = sorted((self.folder / runs.SNAPSHOTS).glob("*.safetensors"))
         newest = snapshots[-self.settings.pool_size :]
         pool = [*self.baselines, *(load(path, self.rules, sample=True) for path in newest)]
-        envs = PistiVectorEnv(self.settings.num_envs, pool, rules=self.rules)
+        envs = PistiVectorEnv(
+            self.settings.num_envs,
+            pool,
+            rules=self.rules,
+            autoreset_mode=AutoresetMode.SAME_STEP,
+        )
         return PistiVecEnv(envs, self.settings.reward_scale)
 
     def train(self) -> None:
         """Learn until the budget is used up; now and then save, and renew the pool."""
-        self.envs.seed(self.settings.seed + self.model.num_timesteps)
+        self.envs.seed(self.seed_now())
         begun = self.budget.seconds
         while self.budget.used(self.model.num_timesteps) < 1:
             if self.budget.seconds - begun >= 60 * self.settings.snapshot_minutes:
@@ -212,8 +227,12 @@ class Trainer:
         only matches are lost."""
         self.past_illegal_actions = self.illegal_actions
         self.envs = self.make_envs()
-        self.envs.seed(self.settings.seed + self.model.num_timesteps)
+        self.envs.seed(self.seed_now())
         self.model.set_env(self.envs)
+
+    def seed_now(self) -> int:
+        """Return a seed for the tables that begin now, which no other moment or run has."""
+        return derive_seed(f"tables after step {self.model.num_timesteps}", self.settings.seed)
 
     @property
     def illegal_actions(self) -> int:

@@ -28,6 +28,7 @@ from tianshou.utils.torch_utils import policy_within_training_step
 
 import pisti_env  # noqa: F401, registers Pisti-v0
 from pisti_env.rules import parse_rules
+from pisti_env.shuffle import derive_seed
 from training import runs
 
 PACKAGES = ("tianshou", "torch", "gymnasium")
@@ -124,7 +125,8 @@ def train(settings: Settings, envs: list[Any], budget: runs.Budget) -> tuple[DQN
     """Learn until the budget is used up; return the algorithm and its decisions."""
     algorithm = make_algorithm(envs[0], settings)
     vector = DummyVectorEnv([lambda env=env: env for env in envs])
-    vector.seed(settings.seed)
+    # From an int Tianshou makes neighbouring seeds, which runs with neighbouring seeds would share.
+    vector.seed([derive_seed(f"table {table}", settings.seed) for table in range(len(envs))])
     buffer = VectorReplayBuffer(settings.buffer_size, len(envs))
     collector = Collector[Any](algorithm, vector, buffer, exploration_noise=True)
     collector.reset()

@@ -1,54 +1,53 @@
-"""Players: `load` makes one from a name or a checkpoint.
+"""Players: `load` makes one from a name or a checkpoint, `ask` has it choose an action.
 
 ```python
-from pisti_env.agents import load
+from pisti_env.agents import ask, load
 
 agent = load("greedy")
 card = agent.act(observation, action_mask)          # one decision
 cards = agent.act(observations, action_masks)       # a batch of them
+action = ask(env, agent)                            # in any environment, whatever it observes
+```
+
+Anything with `act`, `observation` and `rules` is an agent. This is one that plays its lowest card;
+in a file `mymodule.py`, it is `load("mymodule:Lowest")` here and `mymodule:Lowest` on the command
+line:
+
+```python
+from pisti_env import Rules
+
+
+class Lowest:
+    observation = "full"                            # the encoding that it wants to see
+
+    def __init__(self, rules=None, seed=0):
+        self.rules = rules or Rules()               # the rules that it was made for
+
+    def act(self, observation, action_mask, seeds=None):
+        return action_mask.argmax(axis=-1)          # of one mask (a,), or of many (n, a)
 ```
 """
 
+import importlib
+import inspect
 import os
 from pathlib import Path
-from typing import Protocol
-
-import numpy as np
+from typing import Any
 
 from pisti_env.agents import baselines
 from pisti_env.agents.checkpoint import read_checkpoint
+from pisti_env.agents.hosting import ask, check_agent
+from pisti_env.agents.player import Agent
 from pisti_env.agents.policy import PolicyAgent
-from pisti_env.quote import quote
+from pisti_env.quote import quote, shorten
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 
-__all__ = ["Agent", "load", "shipped_checkpoints"]
+__all__ = ["Agent", "ask", "load", "shipped_checkpoints"]
 
 SUFFIX = ".safetensors"
 # Where shipped policies lie in an installed wheel, and in a checkout.
 _PACKAGE = Path(__file__).resolve().parents[1]
 CHECKPOINT_FOLDERS = (_PACKAGE / "checkpoints", _PACKAGE.parent / "checkpoints")
-
-
-class Agent(Protocol):
-    """Anything with these three is an agent.
-
-    It sees the observation and the mask and nothing else. Whoever hosts it observes in the encoding
-    that it names, and turns a kind that it plays into the lowest card of that kind in the hand.
-    """
-
-    observation: str
-    """The encoding that it wants."""
-    rules: Rules
-    """The rules that it was made for."""
-
-    def act(
-        self, observation: np.ndarray, action_mask: np.ndarray, seeds: np.ndarray | None = None
-    ) -> int | np.ndarray:
-        """Return an int for one observation (d,) and its mask (a,), int64 (n,) for (n, d), (n, a).
-
-        With `seeds`, uint64 (n,), it draws from nothing else, so that what it plays does not depend
-        on the batch.
-        """
 
 
 def load(
@@ -59,8 +58,11 @@ def load(
     device: str = "cpu",
     strict: bool = False,
 ) -> Agent:
-    """Return an agent: "random", "greedy", "counting", a checkpoint's path, or the name of a policy
-    that comes with the package (`shipped_checkpoints` lists them).
+    """Return an agent: "random", "greedy", "counting", a checkpoint's path, the name of a policy
+    that comes with the package (`shipped_checkpoints` lists them), or "module:name".
+
+    A name with a colon is imported, and no other: what `name` is in `module` is an agent, or makes
+    one when it is called, with `rules` and `seed` if it has such arguments.
 
     `rules` are those that it is to play: a `Rules`, a preset's name or a dict of fields. None: a
     policy's own; for the others, the standard game. `seed` is for what it draws when `act` gets no
@@ -83,7 +85,35 @@ def load(
         raise ValueError(
             f"agent is {quote(text)}; this name is kept for a player that does not exist yet"
         )
+    if _is_import(text):
+        return _import_agent(text, rules or Rules(), seed)
     return PolicyAgent(read_checkpoint(_find_checkpoint(text)), rules, seed, sample, strict)
+
+
+def _is_import(name: str) -> bool:
+    """Return whether a name is of the form `package.module:name`, and no file's."""
+    module, colon, attribute = name.partition(":")
+    words = [*module.split("."), attribute]
+    return bool(colon) and all(map(str.isidentifier, words)) and not os.path.isfile(name)
+
+
+def _import_agent(name: str, rules: Rules, seed: int) -> Agent:
+    """Return the agent that a name of the form `package.module:name` says where to find."""
+    module, _, attribute = name.partition(":")
+    try:
+        found: Any = getattr(importlib.import_module(module), attribute)
+        if isinstance(found, type) or not hasattr(found, "act"):
+            arguments = inspect.signature(found).parameters
+            given = {"rules": rules, "seed": seed}
+            found = found(**{key: given[key] for key in given if key in arguments})
+    except Exception as error:
+        raise ValueError(
+            f"agent is {quote(name)}, which cannot be made: "
+            f"{shorten(f'{type(error).__name__}: {error}')}"
+        ) from error
+    check_agent(name, found)
+    agent: Agent = found
+    return agent
 
 
 def shipped_checkpoints() -> dict[str, Path]:
@@ -101,5 +131,6 @@ def _find_checkpoint(name: str) -> Path:
         return Path(name)
     names = ", ".join([*baselines.BASELINES, *sorted(shipped)])
     raise ValueError(
-        f"agent is {quote(name)}; expected one of {names}, or the path of a checkpoint"
+        f"agent is {quote(name)}; expected one of {names}, or the path of a checkpoint, or "
+        "module:name"
     )

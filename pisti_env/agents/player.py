@@ -1,12 +1,36 @@
-"""What the players of this package have in common: what `act` takes, and what they draw with."""
+"""What an agent is, and what the players of this package have in common: what `act` takes, and what
+they draw with."""
 
 import abc
+from typing import Protocol
 
 import numpy as np
 
 from pisti_env.observation import ENCODINGS, describe
 from pisti_env.rules import Rules
 from pisti_env.shuffle import check_seed, draw_numbers
+
+
+class Agent(Protocol):
+    """Anything with these three is an agent.
+
+    It sees the observation and the mask and nothing else. Whoever hosts it observes in the encoding
+    that it names, and turns a kind that it plays into the lowest card of that kind in the hand.
+    """
+
+    observation: str
+    """The encoding that it wants."""
+    rules: Rules
+    """The rules that it was made for."""
+
+    def act(
+        self, observation: np.ndarray, action_mask: np.ndarray, seeds: np.ndarray | None = None
+    ) -> int | np.ndarray:
+        """Return an int for one observation (d,) and its mask (a,), int64 (n,) for (n, d), (n, a).
+
+        With `seeds`, uint64 (n,), it draws from nothing else, so that what it plays does not depend
+        on the batch.
+        """
 
 
 class Player(abc.ABC):

@@ -27,10 +27,10 @@ within a step. What an observation holds is told in `pisti_env.pisti_v0`, and by
 ### Arguments
 
 - `opponent`: who plays the other seats. `"counting"` (default), `"greedy"`, `"random"`, the name of
-  a policy that comes with the package, a checkpoint's path, an agent (anything with `act`,
-  `observation` and `rules`); or several to draw from: a list of these, each as likely, or a
-  `pisti_env.agents.hosting.Pool` with weights. One is drawn for each table and episode, and has all
-  the seats there.
+  a policy that comes with the package, a checkpoint's path, `"mymodule:Agent"`, an agent (anything
+  with `act`, `observation` and `rules`; `pisti_env.agents` shows one in ten lines); or several to
+  draw from: a list of these, each as likely, or a `pisti_env.agents.hosting.Pool` with weights. One
+  is drawn for each table and episode, and has all the seats there.
 - `partner`: who plays the seat opposite the learner where there are partners, in any of these
   forms. None: as the opponent at the table.
 - `rules`, and single fields of them: `rules="istanbul", players=4`.
@@ -44,6 +44,9 @@ within a step. What an observation holds is told in `pisti_env.pisti_v0`, and by
   `"win"`, by losing). `"raise"`: `ValueError`, and nothing changes.
 - `render_mode`: None; `"ansi"`, `render()` returns the learner's view as text; `"human"`, it is
   printed after every step (not for many tables).
+- `autoreset_mode`, of many tables: what happens where an episode is over; see below.
+
+A keyword that is none of these is a `TypeError`, as is a `render_mode` that there is not.
 
 ### Rewards
 
@@ -64,23 +67,44 @@ one.
 ### Many tables
 
 `gymnasium.make_vec("Pisti-v0", num_envs=n, …)` plays n tables at once, with the same arguments: an
-opponent is asked once for all tables where it is to play, so a network is called once. Table i with
-`reset(seed=[s_0, …])` plays the same episodes, number for number, as the single environment with
-seed s_i; `reset(seed=s)` is `[s, s + 1, …]`, as in Gymnasium, so table i is the same whatever n.
+opponent is asked once for all tables where it is to play, so a network is called once. With
+`illegal="raise"` every action is checked before any card is played.
 
-A table whose episode is over restarts in the same step (`AutoresetMode.SAME_STEP`): observations
-and `infos["action_mask"]` (n, a) show the next episode, `infos["final_obs"]` (n,) holds the last
-observations of the old one, None elsewhere, and `infos["final_info"]` their infos; `_final_obs` and
-`_final_info` (n,) bool say where. With `illegal="raise"` every action is checked before any card is
-played. `reset(options={"reset_mask": (n,) bool})` begins an episode at those tables alone;
-observations and masks are of all.
+`reset(seed=s)` gives every table decks of its own, those of table i of `DealBatch` with this seed,
+whatever n is; no other seed gives any of them again. (In Gymnasium's own vector environments table
+i plays seed s + i, so that runs with neighbouring seeds share nearly all.) Table 0 plays the same
+episodes, number for number, as the single environment with seed s, and with `reset(seed=[s_0, …])`
+table i plays those of the single environment with seed s_i.
+
+`autoreset_mode` is one of `gymnasium.vector.AutoresetMode`, or its value as text; it is an
+attribute too, and in the `metadata`. What happens at a table whose episode is over:
+
+- `NEXT_STEP` (default; what Gymnasium's own vector environments do, its wrappers of observations
+  want and RLlib counts on): the step returns the last observation with a mask of zeros. The next
+  step begins an episode there, whatever the action is: the reward is 0 and the table is not
+  terminated.
+- `SAME_STEP`: observations and `infos["action_mask"]` (n, a) show the next episode at once.
+  `infos["final_obs"]` (n,) holds the last observations of the old one, None elsewhere, and
+  `infos["final_info"]` their infos; `_final_obs` and `_final_info` (n,) bool say where. Every
+  action is a decision, which suits training loops of one's own.
+- `DISABLED`: it stays as it is, and has to be reset before the next step.
+
+`reset(options={"reset_mask": (n,) bool})` begins an episode at those tables alone; observations and
+masks are of all.
 
 ### Beside the Gymnasium interface
 
 `env.unwrapped.action_masks()` returns the legal actions as bools; `env.unwrapped.seat` (of many
 tables, `seats`) is the learner's seat; `env.unwrapped.illegal_actions` counts illegal actions, in
-all episodes so far. `copy.deepcopy` and `pickle` give an environment that goes
-on identically, in mid-episode too, if the agents can be copied.
+all episodes so far. `view(seat)`, `score()`, `deals` and `position(seat)` are as those of
+`pisti_v0.raw_env`; of many tables `view(table, seat)`, `score(table)`, `deals(table)` and
+`position(table, seat)`. `pisti_env.agents.ask(env, agent)` is an agent's action for the learner.
+`copy.deepcopy` and `pickle` give an environment that goes on identically, in mid-episode too, if
+the agents can be copied.
+
+Where an agent raises or answers with an illegal card, its error is raised from `step` or `reset`.
+The step is then half played, so nothing is shown or played (`gymnasium.error.ResetNeeded`) until
+`reset()` begins the next episode.
 """
 
 from pisti_env.single.many import PistiVectorEnv

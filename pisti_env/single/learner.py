@@ -7,31 +7,34 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 from gymnasium import spaces
 
 from pisti_env.agents import Agent, load
 from pisti_env.agents.checkpoint import check_fit
-from pisti_env.agents.hosting import Pool, query, refuse
-from pisti_env.cards import card_names
-from pisti_env.checks import check_dealer, check_deck, check_scores, is_int
+from pisti_env.agents.hosting import Pool, check_agent, choose_cards
+from pisti_env.checks import check_viewer, refusal
 from pisti_env.compile import announce_compilation, compiled
 from pisti_env.game import NOBODY
-from pisti_env.knowledge import hand_of, make_view
-from pisti_env.observation import encoder
+from pisti_env.knowledge import View, hand_of, make_view
+from pisti_env.observation import Encoder, encoder
+from pisti_env.position import write_position
 from pisti_env.quote import quote
 from pisti_env.render import as_text
 from pisti_env.rules import Rules
 from pisti_env.shuffle import derive_seed, draw_numbers_at
+from pisti_env.single.arguments import Arguments, check_arguments
 from pisti_env.tables import Tables
 from pisti_env.tables import warm_up as warm_up_tables
-
-RESET_OPTIONS = ("deck", "dealer", "scores", "seat")
 
 # What a number is drawn for, beside a play of the deal, which is its own purpose.
 _SEAT_PURPOSE, *_AGENT_PURPOSES = range(1000, 1003)  # these for the opponent, the partner
 
 _LEARNER = -1  # among the numbers of agents, who has a seat
+
+_SCORES = ("public_points", "captured", "pistis", "jack_pistis", "match_points")  # once scored
+_SCORE_NAMES = ("points", "cards", "pistis", "jack_pistis", "match_points")
 
 
 class LearnerTables:
@@ -39,6 +42,8 @@ class LearnerTables:
 
     Both environments are made of one: `begin`, then `play_on`, until it is the learner's turn at
     each table or its episode is over; then `choose` and `play` the learner's cards, and `play_on`.
+    While they do, and after one of them has failed, `under_way` is False and nothing is shown: in
+    the middle of a step the tables show the agents' cards.
 
     Attributes: `tables`; `all_rows` (n,); `encoder`, of the learner's observations; `seats` (n,)
     int64, the learner's; `gained` (n,) float64, what its side has gained less the others' mean,
@@ -46,44 +51,29 @@ class LearnerTables:
     table's observations.
     """
 
-    def __init__(
-        self,
-        num_tables: int,
-        opponent: Any,
-        partner: Any,
-        rules: Rules,
-        observation: str,
-        mask_in: str,
-        rewards: str,
-        seat: int | None,
-        illegal: str,
-    ):
-        if mask_in not in ("observation", "info"):
-            raise ValueError(f"mask_in is {quote(mask_in)}; expected 'observation' or 'info'")
-        if illegal not in ("end", "raise"):
-            raise ValueError(f"illegal is {quote(illegal)}; expected 'end' or 'raise'")
+    def __init__(self, rules: Rules, num_tables: int, arguments: Arguments):
+        check_arguments(rules, arguments)
         self.rules = rules
-        self.mask_in = mask_in
-        self.illegal = illegal
-        self._seat = None if seat is None else check_seat(rules, seat)
-        self.encoder = encoder(observation, rules)
-        # The streams of the tables differ by their seeds alone.
-        self.tables = Tables(rules, num_tables, np.zeros(num_tables, np.int64), rewards)
+        self.mask_in = arguments.mask_in
+        self.illegal = arguments.illegal
+        self._seat = arguments.seat
+        self.encoder = encoder(arguments.observation, rules)
+        self.tables = Tables(rules, num_tables, rewards=arguments.rewards)
         self.all_rows = self.tables.all_rows
-        self._read_agents(opponent, partner)
+        self._read_agents(arguments.opponent, arguments.partner)
         warm_up()
         self.seats = np.zeros(num_tables, np.int64)
         self.gained = np.zeros(num_tables)
         self._sides = np.zeros(num_tables, np.int64)  # the learner's
         self._who = np.full((num_tables, rules.players), _LEARNER)  # numbers of agents, by seat
         self._draws = np.zeros(num_tables, np.uint64)  # seeds of what is drawn beside the decks
+        self._deals: list[list[np.ndarray]] = [[] for _ in range(num_tables)]  # see `deals`
         self.illegal_actions = 0
-        random = np.frombuffer(secrets.token_bytes(16 * num_tables), np.uint64)
-        self.tables.reseed_each(self.all_rows, random[:num_tables])
-        self._draws[:] = random[num_tables:]
+        self.under_way = False
+        self.reseed(self.all_rows, [secrets.randbits(64)] * num_tables, self.all_rows)
 
         self.space: spaces.Space[Any] = spaces.Box(0.0, 1.0, (self.encoder.size,), np.float32)
-        if mask_in == "observation":
+        if self.mask_in == "observation":
             mask_box = spaces.Box(0, 1, (self.encoder.num_actions,), np.int8)
             self.space = spaces.Dict({"observation": self.space, "action_mask": mask_box})
 
@@ -102,10 +92,16 @@ class LearnerTables:
         number_of = {id(agent): number for number, agent in enumerate(self._agents)}
         self._pools = [(p, np.array([number_of[id(agent)] for agent in p.agents])) for p in pools]
 
-    def reseed(self, rows: np.ndarray, seeds: Sequence[Any]) -> None:
-        """Go to the first episode of `seeds` (k,) at the tables `rows` (k,)."""
-        self.tables.reseed_each(rows, np.array(seeds, np.uint64))
-        draws = [derive_seed("opponents", seed) for seed in seeds]  # an agent gets numbers of them
+    def reseed(self, rows: np.ndarray, seeds: Sequence[Any], numbers: np.ndarray) -> None:
+        """Go to the first episode at the tables `rows` (k,). What is played there is a function of
+        a seed and of a number, of `seeds` (k,) and `numbers` (k,); number 0 is what the single
+        environment plays."""
+        self.tables.reseed_each(rows, np.array(seeds, np.uint64), numbers)
+        # Agents get numbers that are drawn from these, and must not learn the seed of the decks.
+        draws = [
+            derive_seed(f"opponents of table {number}" if number else "opponents", seed)
+            for seed, number in zip(seeds, numbers.tolist(), strict=True)
+        ]
         self._draws[rows] = np.array(draws, np.uint64)
 
     def begin(
@@ -118,6 +114,8 @@ class LearnerTables:
     ) -> None:
         """Begin an episode at the tables `rows`, with what is given, checked before, at each."""
         self.gained[rows] = 0.0
+        for row in rows.tolist():
+            self._deals[row] = []
         self._seat_everyone(rows, self._seat if seat is None else seat)
         self.tables.start(
             rows,
@@ -150,28 +148,24 @@ class LearnerTables:
         drawn = draw_numbers_at(rows, self._draws, self.tables.deals_dealt, purposes)
         return (drawn >> np.uint64(11)) * 2.0**-53
 
-    def choose(self, actions: np.ndarray) -> np.ndarray:
-        """Choose the learner's `actions` (n,) int64 where they are legal; return the other rows."""
+    def choose(self, rows: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        """Choose the learner's `actions` (k,) int64 at the tables `rows` (k,) where they are legal;
+        return the other rows."""
         action_of_card = self.encoder.action_of_card
-        if self.tables.find_cards(actions, action_of_card) < 0:
-            return self.all_rows[:0]
+        if self.tables.find_cards(actions, action_of_card, rows) < 0:
+            return rows[:0]
         inside = actions.clip(0, self.encoder.num_actions - 1)
-        masks = self.action_masks(self.all_rows)
-        legal = (inside == actions) & (masks[self.all_rows, inside] != 0)
-        rows = np.flatnonzero(legal)
-        self.tables.find_cards(actions[rows], action_of_card, rows)
-        self.illegal_actions += len(actions) - len(rows)
-        return np.flatnonzero(~legal)
+        masks = self.action_masks(rows)
+        legal = (inside == actions) & (masks[np.arange(len(rows)), inside] != 0)
+        self.tables.find_cards(actions[legal], action_of_card, rows[legal])
+        self.illegal_actions += len(rows) - int(np.count_nonzero(legal))
+        return rows[~legal]
 
     def refusal(self, row: int, action: int, what: str) -> ValueError:
         """Return what to raise for an illegal action."""
-        seat, names = int(self.seats[row]), self.encoder.action_names
-        name = f" ({names[action]})" if 0 <= action < len(names) else ""
+        seat = int(self.seats[row])
         hand = hand_of(self.tables.games[row : row + 1], seat)
-        return ValueError(
-            f"{what} is {action}{name}, which is not in the hand of seat {seat}, "
-            f"{card_names(hand)}; play one of those"
-        )
+        return refusal(what, action, self.encoder.action_names, f"the hand of seat {seat}", hand)
 
     def play(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None]) -> None:
         """Play the cards that were chosen at the tables `rows`, and deal the next deal of a match.
@@ -181,10 +175,18 @@ class LearnerTables:
         add_gains(tables.rewards, rows, self._sides, self.gained)
         scored = rows[tables.scored[rows]]
         if len(scored):
+            self._note_scores(scored)
             over = tables.over[scored]
             tables.next_deals(scored[~over])
             if over.any():
                 on_over(scored[over])
+
+    def _note_scores(self, rows: np.ndarray) -> None:
+        """Note the scores of the deals at `rows`, which have just been scored."""
+        games, sides = self.tables.games, self.rules.sides
+        scores = np.stack([games[field][rows, :sides] for field in _SCORES], axis=-1)
+        for row, of_deal in zip(rows.tolist(), scores, strict=True):
+            self._deals[row].append(of_deal)
 
     def play_on(self, rows: np.ndarray, on_over: Callable[[np.ndarray], None]) -> None:
         """At the tables `rows`, have the agents play until it is the learner's turn or the episode
@@ -200,28 +202,22 @@ class LearnerTables:
 
     def _ask_each(self, rows: np.ndarray) -> None:
         """Have the agents choose a card at the tables `rows`, where it is their turn."""
-        seats = self.tables.games["to_play"][rows].astype(np.int64)
         if len(self._agents) == 1:
-            self._ask(0, rows, seats)
+            self._ask(0, rows)
             return
-        who = self._who[rows, seats]
+        who = self._who[rows, self.tables.games["to_play"][rows]]
         for number in range(len(self._agents)):
             theirs = who == number
             if theirs.any():
-                self._ask(number, rows[theirs], seats[theirs])
+                self._ask(number, rows[theirs])
 
-    def _ask(self, number: int, rows: np.ndarray, seats: np.ndarray) -> None:
-        """Have one agent choose a card at the tables `rows`, where `seats` (k,) are to play."""
-        agent, encoder, games = self._agents[number], self._encoders[number], self.tables.games
-        observations = np.empty((len(rows), encoder.size), np.float32)
-        masks = np.empty((len(rows), encoder.num_actions), np.int8)
-        encoder.encode(games, rows, seats, observations, masks)
-        plays = games["num_plays"][rows].astype(np.int64)
-        seeds = draw_numbers_at(rows, self._draws, self.tables.deals_dealt, plays)
-        actions = query(agent, observations, masks, seeds).astype(np.int64, copy=False)
-        illegal = self.tables.find_cards(actions, encoder.action_of_card, rows)
-        if illegal >= 0:
-            refuse(agent, int(actions[illegal]))
+    def _ask(self, number: int, rows: np.ndarray) -> None:
+        """Have one agent choose a card at the tables `rows`, where its seat is to play."""
+        tables = self.tables
+        plays = tables.games["num_plays"][rows].astype(np.int64)
+        seeds = draw_numbers_at(rows, self._draws, tables.deals_dealt, plays)
+        agent, encoder = self._agents[number], self._encoders[number]
+        choose_cards(agent, encoder, tables.games, rows, seeds, tables.cards)
 
     def observe(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what the learner observes at the tables `rows` (k,) and its legal actions, new
@@ -237,10 +233,47 @@ class LearnerTables:
         self.encoder.mask(self.tables.games, rows, masks)
         return masks
 
+    def check_under_way(self) -> None:
+        """Raise `ResetNeeded` where there is nothing to show or to go on with."""
+        if not self.under_way:
+            raise gymnasium.error.ResetNeeded(
+                "no deal is under way: none was dealt yet, or the last step or reset failed in the "
+                "middle; call reset() first"
+            )
+
+    def moment(self) -> tuple[np.ndarray, Encoder]:
+        """Return the tables' records (n,), not to be changed, and the encoder of the learner's
+        observations: what `pisti_env.agents.ask` asks agents with."""
+        self.check_under_way()
+        return self.tables.games, self.encoder
+
+    def view(self, row: int, seat: int | None) -> View:
+        """Return what a seat of a table knows, or with None what everyone there does."""
+        self.check_under_way()
+        seat, deals = check_viewer(self.rules, seat), self.deals(row)
+        last_deal = deals[-1] if deals else None
+        return make_view(self.tables.games[row : row + 1], self.rules, seat, last_deal)
+
+    def score(self, row: int) -> list[dict[str, int]]:
+        """Return a dict per side of a table, as `raw_env.score` does."""
+        self.check_under_way()
+        return self.tables.score(row)
+
+    def deals(self, row: int) -> list[list[dict[str, int]]]:
+        """Return the scores of a table's finished deals of the episode."""
+        self.check_under_way()
+        return [
+            [dict(zip(_SCORE_NAMES, side, strict=True)) for side in scores.tolist()]
+            for scores in self._deals[row]
+        ]
+
+    def position(self, row: int, seat: int | None) -> str:
+        """Return what a seat of a table, or a spectator, knows as one line of text."""
+        return write_position(self.view(row, seat))
+
     def draw(self, row: int) -> str:
         """Return the learner's view of a table as text."""
-        games = self.tables.games[row : row + 1]
-        return as_text(make_view(games, self.rules, int(self.seats[row]), None))
+        return as_text(self.view(row, int(self.seats[row])))
 
     def in_form(self, observations: np.ndarray, masks: np.ndarray) -> Any:
         """Return observations in the form of their space; the masks are copied."""
@@ -257,78 +290,30 @@ def ignore(rows: np.ndarray) -> None:
 
 
 def make_pool(name: str, given: Any, rules: Rules) -> Pool:
-    """Return a pool of agents from the argument `name`; raise `ValueError` if it is none."""
+    """Return a pool of agents from the argument `name`; raise `ValueError` if it is none, or if one
+    cannot play the rules, and warn (`UserWarning`) if it was made for others."""
     if isinstance(given, Pool):
-        for agent in given.agents:
-            check_agent(name, agent, rules)
-        return given
-    if not isinstance(given, (list, tuple)):
-        given = [given]
-    if not given:
+        agents = given.agents
+    elif isinstance(given, (list, tuple)):
+        agents = [make_agent(name, one, rules) for one in given]
+    else:
+        agents = [make_agent(name, given, rules)]
+    if not agents:
         raise ValueError(f"{name} is {quote(given)}; expected at least one agent")
-    return Pool([make_agent(name, one, rules) for one in given])
+    for agent in agents:
+        note = check_fit(type(agent).__name__, agent.rules, rules, agent.observation)
+        if note is not None:
+            warnings.warn(note, stacklevel=2)
+    return given if isinstance(given, Pool) else Pool(agents)
 
 
 def make_agent(name: str, given: Any, rules: Rules) -> Agent:
     """Return an agent from its name or path, or itself."""
     if isinstance(given, (str, Path)):
         return load(given, rules)
-    check_agent(name, given, rules)
+    check_agent(name, given)
     agent: Agent = given
     return agent
-
-
-def check_agent(name: str, agent: Any, rules: Rules) -> None:
-    """Raise `ValueError` for what is no agent, or cannot play the rules; warn (`UserWarning`) if it
-    was made for others."""
-    if isinstance(agent, type) or not all(
-        hasattr(agent, needed) for needed in ("act", "observation", "rules")
-    ):
-        raise ValueError(
-            f"{name} is {quote(agent)}; expected an agent's name, a checkpoint's path, an agent "
-            "(it has act, observation and rules), a list of them or a Pool"
-        )
-    note = check_fit(type(agent).__name__, agent.rules, rules, agent.observation)
-    if note is not None:
-        warnings.warn(note, stacklevel=2)
-
-
-# What users give, checked at the border.
-
-
-def check_seat(rules: Rules, seat: Any) -> int:
-    """Return a learner's seat as an int; raise `ValueError` if it is none."""
-    if is_int(seat) and 0 <= seat < rules.players:
-        return int(seat)
-    raise ValueError(
-        f"seat is {quote(seat)}; expected None or an int from 0 to {rules.players - 1}"
-    )
-
-
-def check_render_mode(render_mode: Any, metadata: dict[str, Any]) -> None:
-    """Raise `ValueError` if there is no such way to render."""
-    modes = metadata["render_modes"]
-    if render_mode not in (None, *modes):
-        raise ValueError(
-            f"render_mode is {quote(render_mode)}; expected None or {' or '.join(map(repr, modes))}"
-        )
-
-
-def read_options(rules: Rules, options: Any, known: tuple[str, ...]) -> dict[str, Any]:
-    """Return what `reset` was given, checked, as arguments for `LearnerTables.begin`."""
-    if options is None:
-        return {}
-    if not isinstance(options, dict):
-        raise ValueError(f"options is {quote(options)}; expected a dict or None")
-    for name in options:
-        if name not in known:
-            raise ValueError(f"reset option is {quote(name)}; expected one of {', '.join(known)}")
-    checks = (check_deck, check_dealer, check_scores, check_seat)
-    return {
-        name: check(rules, options[name])
-        for name, check in zip(RESET_OPTIONS, checks, strict=True)
-        if options.get(name) is not None
-    }
 
 
 # What is compiled.

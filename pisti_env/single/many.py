@@ -5,20 +5,24 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from pisti_env.checks import check_actions, is_int, is_row
+from pisti_env.checks import check_actions, check_row, is_int, is_row
+from pisti_env.knowledge import View
+from pisti_env.observation import Encoder
 from pisti_env.quote import quote
-from pisti_env.rules import RulesLike, resolve_rules
+from pisti_env.rules import RulesLike, check_keywords, resolve_rules
 from pisti_env.shuffle import check_seed
-from pisti_env.single.learner import (
+from pisti_env.single.arguments import (
     RESET_OPTIONS,
-    LearnerTables,
+    Arguments,
     check_render_mode,
-    ignore,
     read_options,
+    spec_for_json,
 )
+from pisti_env.single.learner import LearnerTables, ignore
 
 _RESET_MASK = "reset_mask"
 
@@ -29,12 +33,10 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     `pisti_env.single` is the manual.
     """
 
-    metadata: dict[str, Any] = {  # noqa: RUF012
-        "render_modes": ["ansi"],
-        "render_fps": 2,
-        "autoreset_mode": AutoresetMode.SAME_STEP,
-    }
+    # An environment's own has its "autoreset_mode" besides.
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 2}  # noqa: RUF012
 
+    # More than eight, for each is an option that Gymnasium takes by keyword.
     def __init__(
         self,
         num_envs: int = 1,
@@ -46,23 +48,36 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         rewards: str = "difference",
         seat: int | None = None,
         illegal: str = "end",
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
         **fields: Any,
     ):
+        check_keywords(PistiVectorEnv.__init__, fields)
         if not is_int(num_envs) or num_envs < 1:
             raise ValueError(f"num_envs is {quote(num_envs)}; expected an int of 1 or more")
         check_render_mode(render_mode, self.metadata)
         self.num_envs = int(num_envs)
         self.rules = resolve_rules(rules, **fields)
-        self._core = LearnerTables(
-            num_envs, opponent, partner, self.rules, observation, mask_in, rewards, seat, illegal
-        )
+        arguments = Arguments(opponent, partner, observation, mask_in, rewards, seat, illegal)
+        self._core = LearnerTables(self.rules, self.num_envs, arguments)
+        self.autoreset_mode = read_mode(autoreset_mode)
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = render_mode
         self.single_observation_space = self._core.space
         self.single_action_space = spaces.Discrete(self._core.encoder.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._started = False
+        self._over = np.zeros(self.num_envs, np.bool_)  # and has not restarted yet
+        self._spec: EnvSpec | None = None
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """How Gymnasium made it; `to_json()` writes it, unless agents themselves were given."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        self._spec = spec_for_json(spec)
 
     def reset(
         self,
@@ -79,14 +94,20 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         given = read_options(self.rules, options, (*RESET_OPTIONS, _RESET_MASK))
         rows = self._read_mask((options or {}).get(_RESET_MASK))
         seeds = self._read_seeds(seed)
-        super().reset(seed=seeds[0] if is_int(seed) else None)
-        seeded = np.array([row for row in rows if seeds[row] is not None], np.int64)
-        if len(seeded):
-            core.reseed(seeded, [seeds[row] for row in seeded])
-        core.begin(rows, **given)
-        core.play_on(rows, ignore)
-        self._started = True
-        return self._observe()
+        # An int is the seed of all tables, whose numbers differ; in a list, each has its own.
+        numbers = self._core.all_rows if is_int(seed) else np.zeros(self.num_envs, np.int64)
+        with core.tables.one_thread:
+            if len(rows) < self.num_envs:
+                core.check_under_way()
+            core.under_way = False
+            super().reset(seed=seeds[0] if is_int(seed) else None)
+            seeded = np.array([row for row in rows if seeds[row] is not None], np.int64)
+            core.reseed(seeded, [seeds[row] for row in seeded], numbers[seeded])
+            core.begin(rows, **given)
+            core.play_on(rows, ignore)
+            self._over[rows] = False
+            core.under_way = True
+            return self._observe()
 
     def _read_mask(self, mask: Any) -> np.ndarray:
         """Return the rows of a reset mask, (k,); all without one."""
@@ -100,8 +121,6 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             raise ValueError(
                 f"reset_mask has shape {mask.shape}; expected ({self.num_envs},), one per table"
             )
-        if not self._started:
-            raise gymnasium.error.ResetNeeded("reset_mask is given; call reset() without it first")
         return np.flatnonzero(mask)
 
     def _read_seeds(self, seed: Any) -> list[int | None]:
@@ -109,8 +128,7 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         if seed is None:
             return [None] * self.num_envs
         if is_int(seed):
-            first = check_seed(seed)
-            return [check_seed(first + table) for table in range(self.num_envs)]
+            return [check_seed(seed)] * self.num_envs
         if not is_row(seed) or len(seed) != self.num_envs:
             raise ValueError(
                 f"seed is {quote(seed)}; expected an int, or a list of one per table, "
@@ -121,40 +139,63 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     def step(
         self, actions: np.ndarray
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Play the learner's card at every table, and the others' until it is its turn everywhere;
-        a table whose episode is over restarts at once.
+        """Play the learner's card at every table, and the others' until it is its turn everywhere.
+        What happens where an episode is over is told by the autoreset mode.
 
         Takes actions (n,) of an integer dtype. Returns observations (n, d) float32, or a dict of
         arrays, rewards (n,) float64, terminations and truncations (n,) bool, and infos: all new.
         Raises `ValueError` for actions of another form, and with `illegal="raise"`, before any card
-        is played, for one that is not in its hand.
+        is played, for one that is not in its hand. Where an agent fails, what it raised is raised,
+        and only a `reset()` of all tables goes on.
         """
-        if not self._started:
-            raise gymnasium.error.ResetNeeded("no deal has been dealt yet; call reset() first")
         core = self._core
-        actions = check_actions(actions, self.num_envs)
-        rewards = np.zeros(self.num_envs)
-        ended = np.zeros(self.num_envs, np.bool_)
-        finals: list[tuple[np.ndarray, np.ndarray]] = []
-
-        def restart(rows: np.ndarray) -> None:
-            finals.append((rows, core.observe(rows)[0]))
-            ended[rows], rewards[rows] = True, core.gained[rows]
-            core.begin(rows)
-
-        rows, illegal = core.all_rows, core.choose(actions)
-        if len(illegal):
-            if core.illegal == "raise":
+        with core.tables.one_thread:
+            core.check_under_way()
+            actions = check_actions(actions, self.num_envs)
+            if self.autoreset_mode == AutoresetMode.DISABLED and self._over.any():
+                raise gymnasium.error.ResetNeeded(
+                    f"the episode of table {self._over.argmax()} is over; call reset with the "
+                    "option reset_mask first"
+                )
+            rows = np.flatnonzero(~self._over)
+            illegal = core.choose(rows, actions[rows])
+            if len(illegal) and core.illegal == "raise":
                 table = int(illegal[0])
                 raise core.refusal(table, int(actions[table]), f"action of table {table}")
-            restart(illegal)
+            core.under_way = False
+            played = self._play(rows, illegal)
+            core.under_way = True
+            return played
+
+    def _play(
+        self, rows: np.ndarray, illegal: np.ndarray
+    ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Play the cards that were chosen at `rows`, but end the episode at those of them where the
+        action is `illegal`; restart the other tables. Returns what `step` does."""
+        core = self._core
+        same_step = self.autoreset_mode == AutoresetMode.SAME_STEP
+        rewards, ended = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_)
+        finals: list[tuple[np.ndarray, np.ndarray]] = []
+
+        def end(rows: np.ndarray) -> None:
+            ended[rows], rewards[rows] = True, core.gained[rows]
+            if same_step:
+                finals.append((rows, core.observe(rows)[0]))
+                core.begin(rows)
+
+        if self._over.any():
+            core.begin(np.flatnonzero(self._over))
+        if len(illegal):
+            end(illegal)
             rewards[illegal] = -core.tables.most_to_lose
-            rows = np.flatnonzero(~ended)
-        core.play(rows, restart)
-        core.play_on(core.all_rows, restart)
+        core.play(rows[~ended[rows]], end)
+        # Where an illegal action has ended the episode, nobody plays on.
+        core.play_on(core.all_rows if same_step else np.setdiff1d(core.all_rows, illegal), end)
         # What others did at a table that has restarted belongs to its next reward.
-        rewards = np.where(ended, rewards, core.gained)
-        core.gained[~ended] = 0.0
+        going_on = ~ended & ~self._over
+        rewards[going_on] = core.gained[going_on]
+        core.gained[going_on] = 0.0
+        self._over = np.zeros_like(ended) if same_step else ended.copy()
         observations, infos = self._observe()
         if finals:
             self._add_finals(infos, ended, finals)
@@ -164,6 +205,7 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         """Return what the learner observes at all tables, in the form of its space, and infos."""
         core = self._core
         observations, masks = core.observe(core.all_rows)
+        masks[self._over] = 0  # an illegal action may have ended it
         infos = {"action_mask": masks, "_action_mask": np.ones(self.num_envs, np.bool_)}
         return core.in_form(observations, masks), infos
 
@@ -194,11 +236,38 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     @property
     def seats(self) -> np.ndarray:
         """The learner's seat at each table, (n,) int64."""
+        self._core.check_under_way()
         return self._core.seats.copy()
 
     def action_masks(self) -> np.ndarray:
-        """Return whether each action is legal, (n, a) bool."""
-        return self._core.action_masks(self._core.all_rows) != 0
+        """Return whether each action is legal, (n, a) bool; none is where the episode is over."""
+        self._core.check_under_way()
+        masks = self._core.action_masks(self._core.all_rows) != 0
+        masks[self._over] = False
+        return masks
+
+    def view(self, table: int, seat: int | None) -> View:
+        """Return what a seat of a table knows, or with None what everyone there does."""
+        return self._core.view(check_row(table, self.num_envs), seat)
+
+    def score(self, table: int) -> list[dict[str, int]]:
+        """Return a dict per side of a table, seat 0's first: points (face-down starters included),
+        cards, pistis, jack_pistis, match_points. Not an observation: for tests, logs, displays."""
+        return self._core.score(check_row(table, self.num_envs))
+
+    def deals(self, table: int) -> list[list[dict[str, int]]]:
+        """Return the finished deals of a table's episode, each as `score` tells it."""
+        return self._core.deals(check_row(table, self.num_envs))
+
+    def position(self, table: int, seat: int | None = None) -> str:
+        """Return what a seat of a table, or a spectator, knows as one line of text; see
+        `position.py`."""
+        return self._core.position(check_row(table, self.num_envs), seat)
+
+    def moment(self) -> tuple[np.ndarray, Encoder]:
+        """Return the tables' records (n,), not to be changed, and the encoder of the observations:
+        what `pisti_env.agents.hosting` asks agents with."""
+        return self._core.moment()
 
     def render(self) -> tuple[str, ...] | None:
         """Return the learner's view of every table as text ("ansi")."""
@@ -206,3 +275,15 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
             gymnasium.logger.warn("render() needs render_mode='ansi'; it is None")
             return None
         return tuple(self._core.draw(table) for table in range(self.num_envs))
+
+
+def read_mode(mode: Any) -> AutoresetMode:
+    """Return an autoreset mode from itself or from its text; raise `ValueError` if it is none."""
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        values = ", ".join(repr(one.value) for one in AutoresetMode)
+        raise ValueError(
+            f"autoreset_mode is {quote(mode)}; expected one of Gymnasium's AutoresetMode, or its "
+            f"value: {values}"
+        ) from None

@@ -5,19 +5,23 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 
 from pisti_env.checks import is_int
+from pisti_env.knowledge import View
+from pisti_env.observation import Encoder
 from pisti_env.quote import quote
 from pisti_env.render import show
-from pisti_env.rules import RulesLike, resolve_rules
+from pisti_env.rules import RulesLike, check_keywords, resolve_rules
 from pisti_env.shuffle import check_seed
-from pisti_env.single.learner import (
+from pisti_env.single.arguments import (
     RESET_OPTIONS,
-    LearnerTables,
+    Arguments,
     check_render_mode,
-    ignore,
     read_options,
+    spec_for_json,
 )
+from pisti_env.single.learner import LearnerTables, ignore
 
 
 class PistiEnv(gymnasium.Env[Any, Any]):
@@ -26,6 +30,7 @@ class PistiEnv(gymnasium.Env[Any, Any]):
     # Gymnasium does not call it a class variable.
     metadata: dict[str, Any] = {"render_modes": ["human", "ansi"], "render_fps": 2}  # noqa: RUF012
 
+    # More than eight, for each is an option that Gymnasium takes by keyword.
     def __init__(
         self,
         opponent: Any = "counting",
@@ -39,17 +44,26 @@ class PistiEnv(gymnasium.Env[Any, Any]):
         render_mode: str | None = None,
         **fields: Any,
     ):
+        check_keywords(PistiEnv.__init__, fields)
         check_render_mode(render_mode, self.metadata)
         self.rules = resolve_rules(rules, **fields)
-        self._core = LearnerTables(
-            1, opponent, partner, self.rules, observation, mask_in, rewards, seat, illegal
-        )
+        arguments = Arguments(opponent, partner, observation, mask_in, rewards, seat, illegal)
+        self._core = LearnerTables(self.rules, 1, arguments)
         self.render_mode = render_mode
         self.observation_space = self._core.space
         self.action_space = spaces.Discrete(self._core.encoder.num_actions)
         self._action = np.zeros(1, np.int64)
-        self._started = False
         self._over = False
+        self._spec: EnvSpec | None = None
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """How Gymnasium made it; `to_json()` writes it, unless agents themselves were given."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        self._spec = spec_for_json(spec)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -62,42 +76,49 @@ class PistiEnv(gymnasium.Env[Any, Any]):
         given = read_options(self.rules, options, RESET_OPTIONS)
         if seed is not None:
             seed = check_seed(seed)
-            core.reseed(core.all_rows, [seed])
-        super().reset(seed=seed)
-        core.begin(core.all_rows, **given)
-        core.play_on(core.all_rows, ignore)
-        self._started, self._over = True, False
-        if self.render_mode == "human":
-            self.render()
-        return self._observe()
+        with core.tables.one_thread:
+            core.under_way = False
+            if seed is not None:
+                core.reseed(core.all_rows, [seed], core.all_rows)
+            super().reset(seed=seed)
+            core.begin(core.all_rows, **given)
+            core.play_on(core.all_rows, ignore)
+            core.under_way, self._over = True, False
+            if self.render_mode == "human":
+                self.render()
+            return self._observe()
 
     def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play the learner's card, and the others' until it is its turn again.
 
         Returns the observation, the reward, whether the episode is over, False (nothing truncates
         it), and the info with the mask. Raises `ValueError`, and changes nothing, for an action
-        that is no int, and with `illegal="raise"` for one that is not in the hand.
+        that is no int, and with `illegal="raise"` for one that is not in the hand. Where an agent
+        fails, what it raised is raised, and only `reset()` goes on.
         """
         core = self._core
-        self._check_started()
-        if self._over:
-            raise gymnasium.error.ResetNeeded("the episode is over; call reset()")
-        if not is_int(action):
-            raise ValueError(f"action is {quote(action)}; expected an int")
-        self._action[0] = min(max(int(action), -1), core.encoder.num_actions)  # to fit 64 bits
-        if len(core.choose(self._action)):
-            if core.illegal == "raise":
-                raise core.refusal(0, int(action), "action")
-            self._over, reward = True, -core.tables.most_to_lose
-        else:
-            core.play(core.all_rows, ignore)
-            core.play_on(core.all_rows, ignore)
-            self._over, reward = bool(core.tables.over[0]), float(core.gained[0])
-        core.gained[0] = 0.0
-        if self.render_mode == "human":
-            self.render()
-        observation, info = self._observe()
-        return observation, reward, self._over, False, info
+        with core.tables.one_thread:
+            core.check_under_way()
+            if self._over:
+                raise gymnasium.error.ResetNeeded("the episode is over; call reset()")
+            if not is_int(action):
+                raise ValueError(f"action is {quote(action)}; expected an int")
+            self._action[0] = min(max(int(action), -1), core.encoder.num_actions)  # to fit 64 bits
+            if len(core.choose(core.all_rows, self._action)):
+                if core.illegal == "raise":
+                    raise core.refusal(0, int(action), "action")
+                self._over, reward = True, -core.tables.most_to_lose
+            else:
+                core.under_way = False
+                core.play(core.all_rows, ignore)
+                core.play_on(core.all_rows, ignore)
+                self._over, reward = bool(core.tables.over[0]), float(core.gained[0])
+            core.gained[0] = 0.0
+            core.under_way = True
+            if self.render_mode == "human":
+                self.render()
+            observation, info = self._observe()
+            return observation, reward, self._over, False, info
 
     def _observe(self) -> tuple[Any, dict[str, Any]]:
         """Return what the learner observes, in the form of its space, and the info."""
@@ -109,7 +130,7 @@ class PistiEnv(gymnasium.Env[Any, Any]):
 
     def action_masks(self) -> np.ndarray:
         """Return whether each action is legal, (a,) bool; none is once the episode is over."""
-        self._check_started()
+        self._core.check_under_way()
         masks = self._core.action_masks(self._core.all_rows)
         return (masks[0] != 0) & (not self._over)
 
@@ -121,19 +142,41 @@ class PistiEnv(gymnasium.Env[Any, Any]):
     @property
     def seat(self) -> int:
         """The learner's seat."""
-        self._check_started()
+        self._core.check_under_way()
         return int(self._core.seats[0])
 
-    def _check_started(self) -> None:
-        if not self._started:
-            raise gymnasium.error.ResetNeeded("no deal has been dealt yet; call reset() first")
+    def view(self, seat: int | None) -> View:
+        """Return what a seat knows, or with None what everyone does."""
+        return self._core.view(0, seat)
+
+    def score(self) -> list[dict[str, int]]:
+        """Return a dict per side, seat 0's first: points (face-down starters included), cards,
+        pistis, jack_pistis, match_points. Not an observation: for tests, logs and displays."""
+        return self._core.score(0)
+
+    @property
+    def deals(self) -> list[list[dict[str, int]]]:
+        """The finished deals of the episode, each as `score` tells it."""
+        return self._core.deals(0)
+
+    def position(self, seat: int | None = None) -> str:
+        """Return what a seat, or a spectator, knows as one line of text; see `position.py`."""
+        return self._core.position(0, seat)
+
+    def moment(self) -> tuple[np.ndarray, Encoder]:
+        """Return the table's record (1,), not to be changed, and the encoder of the observations:
+        what `pisti_env.agents.ask` asks agents with. Raises `ResetNeeded` once it is over."""
+        games, encoder = self._core.moment()
+        if self._over:
+            raise gymnasium.error.ResetNeeded("the episode is over; call reset() first")
+        return games, encoder
 
     def render(self) -> str | None:
         """Return the learner's view as text ("ansi") or print it ("human")."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() needs render_mode='ansi' or 'human'; it is None")
             return None
-        self._check_started()
+        self._core.check_under_way()
         text = self._core.draw(0)
         if self.render_mode == "ansi":
             return text

@@ -10,7 +10,7 @@ import torch
 
 from pisti_env import Rules
 from pisti_env.agents.policy import PolicyAgent
-from pisti_env.single import PistiEnv
+from pisti_env.single import PistiVectorEnv
 from training import agilerl_ppo as script
 from training import runs
 
@@ -38,13 +38,13 @@ def test_rewards_of_a_deal_are_its_score(rules):
         _, rewards, ended, _, infos = envs.step(played[-1])
         total += rewards
     assert ended.all()
+    again = PistiVectorEnv(4, "greedy", rules=envs.unwrapped.rules)
+    again.reset(seed=4)
+    for actions in played:
+        again.step(actions)
     for table in range(4):
-        env = PistiEnv("greedy", rules=envs.unwrapped.rules)
-        env.reset(seed=4 + table)
-        for actions in played:
-            env.step(actions[table])
-        points = [side["points"] for side in env._core.tables.score(0)]
-        own = points.pop(env.seat % len(points))
+        points = [side["points"] for side in again.score(table)]
+        own = points.pop(again.seats[table] % len(points))
         assert total[table] == pytest.approx((own - np.mean(points)) / 2)
 
 

@@ -8,15 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from gymnasium.vector import AutoresetMode
 
 from pisti_env import Rules
 from pisti_env.agents import load
 from pisti_env.agents.policy import PolicyAgent
-from pisti_env.single import PistiEnv, PistiVectorEnv
+from pisti_env.single import PistiVectorEnv
 from training import sb3_maskable_ppo as script
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = script.Settings(minutes=60, threads=1, num_envs=32, batch_size=128, hidden=(16, 8))
+
+
+def tables(number, rules="standard", autoreset_mode=AutoresetMode.SAME_STEP):
+    return PistiVectorEnv(number, "greedy", rules=rules, autoreset_mode=autoreset_mode)
 
 
 def run(monkeypatch, *arguments):
@@ -26,8 +31,8 @@ def run(monkeypatch, *arguments):
 
 @pytest.mark.parametrize("rules", [Rules(), Rules(players=3), Rules(players=4)])
 def test_the_tables_are_those_of_gymnasium_and_rewards_are_whole(rules):
-    envs = script.PistiVecEnv(PistiVectorEnv(8, "greedy", rules=rules), reward_scale=0.5)
-    same = PistiVectorEnv(8, "greedy", rules=rules)
+    envs = script.PistiVecEnv(tables(8, rules), reward_scale=0.5)
+    same = tables(8, rules)
     envs.seed(4)
     assert np.array_equal(envs.reset(), same.reset(seed=4)[0])
     rng, total, played = np.random.default_rng(0), np.zeros(8), []
@@ -45,18 +50,18 @@ def test_the_tables_are_those_of_gymnasium_and_rewards_are_whole(rules):
         total += rewards
         played.append(actions)
     # What it heard in a whole deal is what the score says in the end.
+    again = tables(8, rules, AutoresetMode.DISABLED)
+    again.reset(seed=4)
+    for actions in played:
+        again.step(actions)
     for table in range(8):
-        env = PistiEnv("greedy", rules=rules)
-        env.reset(seed=4 + table)
-        for actions in played:
-            env.step(actions[table])
-        points = [side["points"] for side in env._core.tables.score(0)]
-        own = points.pop(env.seat % rules.sides)
+        points = [side["points"] for side in again.score(table)]
+        own = points.pop(again.seats[table] % rules.sides)
         assert total[table] == pytest.approx((own - np.mean(points)) / 2, abs=1e-5)
 
 
 def test_the_exported_policy_is_the_library_s():
-    envs = script.PistiVecEnv(PistiVectorEnv(64, "greedy"))
+    envs = script.PistiVecEnv(tables(64))
     model = script.make_model(envs, TINY)
     model.learn(2 * 24 * 64, log_interval=None)
     policy = PolicyAgent(script.policy_of(model, TINY))
@@ -119,7 +124,7 @@ def test_what_would_never_end_is_refused(monkeypatch, tmp_path):
 
 
 def test_masks_are_asked_for():
-    envs = script.PistiVecEnv(PistiVectorEnv(4, "greedy"))
+    envs = script.PistiVecEnv(tables(4))
     assert envs.has_attr("action_masks") and not envs.has_attr("other")
     with pytest.raises(AttributeError, match="other"):
         envs.env_method("other")

@@ -29,7 +29,7 @@ def test_rewards_of_a_deal_are_its_score(rules):
         )
         assert not truncated
         total += reward
-    points = [side["points"] for side in env.unwrapped._core.tables.score(0)]
+    points = [side["points"] for side in env.unwrapped.score()]
     own = points.pop(env.unwrapped.seat % len(points))
     assert total == pytest.approx((own - np.mean(points)) / 2)
 
