@@ -13,6 +13,7 @@ import functools
 import hashlib
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +21,10 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.core import event
 from numba.extending import register_jitable
+
+from pisti_env.quote import shorten
 
 # Makes an index of a number that is not negative. Of one with a sign, Numba looks whether it counts
 # from the end; where the compiler cannot know better and it is done often, that is worth avoiding.
@@ -28,31 +32,83 @@ at = np.uint64
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "_nrt": False, "no_cfunc_wrapper": True}
 
-_no_cache_warned = False
-
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile on first use and keep the result on disk; where no folder for it is writable, compile
-    anew in every process, with one warning. With ``NUMBA_DISABLE_JIT=1`` it stays plain Python."""
-    global _no_cache_warned
+    """Compile on first use and keep the result on disk, in Numba's cache. Whatever is wrong with
+    that costs time alone: the function is compiled in every process then, with one warning.
+
+    Who can write into the cache's folder can have any code run, as with Python's own `__pycache__`.
+    With ``NUMBA_DISABLE_JIT=1`` the function stays plain Python.
+    """
     try:
         dispatcher = numba.njit(function, cache=True, **_OPTIONS)
-    except RuntimeError:  # "no locator available": neither the package's nor the user's folder
-        if not _no_cache_warned:
-            _no_cache_warned = True
-            warnings.warn(
-                "no folder for compiled code is writable, so every process compiles it again "
-                "(some seconds); set NUMBA_CACHE_DIR to a writable folder to avoid that",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-        return numba.njit(function, **_OPTIONS)
-    if dispatcher is not function:
-        # Numba's cache sees edits in the function's own file; what is inlined may be of another.
-        with contextlib.suppress(AttributeError):  # these names are Numba's own
+        if dispatcher is not function:
+            # Numba looks at the function's own file; what is inlined into it may be of another.
             index = dispatcher._cache._cache_file
             index._source_stamp = (index._source_stamp, _sources())
-    return dispatcher
+            dispatcher._cache = Cache(dispatcher._cache)
+        return dispatcher
+    except RuntimeError:  # "no locator available": neither the package's nor the user's folder
+        warn_of_cache(
+            "no folder for compiled code is writable, so every process compiles it again "
+            "(some seconds); set NUMBA_CACHE_DIR to a writable folder to avoid that"
+        )
+    except AttributeError as error:  # the names with an underscore are Numba's own
+        warn_of_cache(
+            f"Numba {numba.__version__} keeps compiled code in a way that is not known here "
+            f"({error}), so every process compiles it again (some seconds); use Numba 0.68"
+        )
+    return numba.njit(function, **_OPTIONS)
+
+
+class Cache:
+    """Numba's cache of one function, of which a damaged file or a full disk is no error."""
+
+    def __init__(self, numbas: Any):
+        self._numbas = numbas
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._numbas, name)
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Return the code for these types; None if there is none, or none that can be read."""
+        try:
+            return self._numbas.load_overload(signature, target_context)
+        except Exception as error:  # a damaged pickle may raise anything
+            warn_of_cache(
+                f"compiled code in {self._numbas.cache_path} cannot be read ({_kind_of(error)}), "
+                "so it is compiled again (some seconds); if that comes again, delete that folder"
+            )
+            with contextlib.suppress(Exception):
+                self._numbas.flush()  # forget what is there, so that the new code can be kept
+            return None
+
+    def save_overload(self, signature: Any, code: Any) -> None:
+        """Keep the code for these types, if that can be done."""
+        try:
+            self._numbas.save_overload(signature, code)
+        except Exception as error:
+            warn_of_cache(
+                f"compiled code cannot be kept in {self._numbas.cache_path} ({_kind_of(error)}), "
+                "so every process compiles it again (some seconds); make room there, or set "
+                "NUMBA_CACHE_DIR to another folder"
+            )
+
+
+_warned = False
+
+
+def warn_of_cache(message: str) -> None:
+    """Warn once in a process: what is wrong with one function's code is so with others'."""
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+
+
+def _kind_of(error: Exception) -> str:
+    """Return what kind of error it is, and what it says, on one line and not at length."""
+    return shorten(f"{type(error).__name__}: {error}")
 
 
 @functools.cache
@@ -90,19 +146,50 @@ def quick(function: Callable[..., Any]) -> Callable[..., Any]:
     return entry
 
 
-def _say(message: str) -> None:
-    if sys.stderr is not None:  # a program without a console has none
-        print(message, file=sys.stderr, flush=True)
+LONG = 1.0  # seconds of compiling of which something is said
+
+_said = False
+
+
+class _Stopwatch(event.Listener):
+    """Hears of every compiling, and says once in a process that it takes long, when it does."""
+
+    def __init__(self) -> None:
+        self.spent = 0.0
+        self.depth = 0  # a function may have another one compiled
+
+    def on_start(self, event: Any) -> None:
+        """Begin to count."""
+        self.depth += 1
+        if self.depth == 1:
+            self.started = time.perf_counter()
+            self.timer = threading.Timer(max(0.0, LONG - self.spent), _say)
+            self.timer.daemon = True
+            self.timer.start()
+
+    def on_end(self, event: Any) -> None:
+        """Stop counting, until the next one."""
+        self.depth -= 1
+        if self.depth == 0:
+            self.timer.cancel()
+            self.spent += time.perf_counter() - self.started
+
+
+def _say() -> None:
+    global _said
+    if not _said and sys.stderr is not None:  # a program without a console has none
+        _said = True
+        with contextlib.suppress(OSError, ValueError):  # or one that is closed
+            print(
+                "pisti_env: compiling the rules for this machine; later runs start at once",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 @contextlib.contextmanager
 def announce_compilation() -> Iterator[None]:
-    """Say on stderr that code is being compiled, if the block takes over a second."""
-    message = "pisti_env: compiling the rules for this machine; later runs start at once"
-    timer = threading.Timer(1.0, _say, args=(message,))
-    timer.daemon = True
-    timer.start()
-    try:
+    """Say on stderr that code is being compiled, if that takes more than a second of the block:
+    what comes from the cache is not compiled, however long it takes. Once in a process."""
+    with event.install_listener("numba:compile", _Stopwatch()):
         yield
-    finally:
-        timer.cancel()

@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+from numba.core import event
 
-from pisti_env.compile import announce_compilation
+from pisti_env import compile
 
 pytestmark = pytest.mark.compiled  # in one run; these set for themselves how they are compiled
 
@@ -190,15 +191,128 @@ def test_two_processes_compile_at_once(tmp_path):
     assert {err for _, err in outputs} == {""}
 
 
-def test_compiling_is_announced_if_it_takes_long(capsys):
-    with announce_compilation():
-        pass
-    time.sleep(1.2)
-    assert capsys.readouterr().err == ""
-    with announce_compilation():
-        time.sleep(1.2)
-    said = capsys.readouterr().err
-    assert "compiling" in said and said.count("\n") == 1
+# A function of its own, which is compiled in a moment; whatever takes LONG is said.
+KERNEL = """
+import sys
+import pisti_env.compile
+pisti_env.compile.LONG = 0.0
+from kernel import double
+with pisti_env.compile.announce_compilation():
+    print(double(21))
+    print(double(21.0))
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    """Runs KERNEL in a process, with a cache of its own; returns what that printed, the cache."""
+    source = "from pisti_env.compile import compiled\n@compiled\ndef double(x):\n    return x + x\n"
+    (tmp_path / "kernel.py").write_text(source)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+
+    def run_kernel(before="", command=()):
+        settings = {
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)]),
+            "NUMBA_CACHE_DIR": cache,
+            "NUMBA_DISABLE_JIT": None,
+        }
+        out, err = run(f"{textwrap.dedent(before)}\n{KERNEL}", settings, command)
+        assert out.split() == ["42", "42.0"]
+        return err
+
+    return run_kernel, cache
+
+
+SAID = "pisti_env: compiling the rules for this machine"
+
+
+def test_compiling_is_said_once_and_not_of_what_is_cached(kernel):
+    run_kernel, cache = kernel
+    assert run_kernel().count(SAID) == 1  # of two signatures
+    assert len(list(cache.rglob("*.nbc"))) == 2
+    assert run_kernel() == ""
+
+
+def test_nothing_is_said_of_what_is_quick(monkeypatch, capsys):
+    """The limit is of the time that is spent on compiling."""
+    monkeypatch.setattr(compile, "_said", False)
+    for long, times in ((1000.0, 0), (0.0, 1)):
+        monkeypatch.setattr(compile, "LONG", long)
+        with compile.announce_compilation():
+            for _ in range(2):
+                with event.trigger_event("numba:compile"):
+                    deadline = time.monotonic() + 10
+                    while long == 0 and not compile._said and time.monotonic() < deadline:
+                        time.sleep(0.01)
+        assert capsys.readouterr().err.count(SAID) == times
+
+
+def zero(path):
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def truncate(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
+
+
+def fill(path):
+    path.write_bytes(b"\x80\x04garbage" * 1000)
+
+
+def replace_by_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("files", "damage"),
+    [
+        ("*.nbi", zero),
+        ("*.nbi", truncate),
+        ("*.nbi", lambda path: path.write_bytes(b"")),
+        ("*.nbi", replace_by_folder),
+        ("*.nbc", fill),
+        ("*.nbc", truncate),
+    ],
+)
+def test_a_damaged_cache_costs_time(files, damage, kernel):
+    run_kernel, cache = kernel
+    run_kernel()
+    for path in list(cache.rglob(files)):
+        damage(path)
+    said = run_kernel()
+    assert SAID in said
+    if damage is not replace_by_folder:  # then the code is compiled anew, and kept
+        assert said.count("Warning") == 1 and str(cache) in said and "Traceback" not in said
+        assert run_kernel() == ""
+
+
+def test_a_full_disk_costs_time(kernel):
+    """No file may grow to what compiled code takes."""
+    run_kernel, cache = kernel
+    said = run_kernel(
+        """
+        import resource
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+        """
+    )
+    assert said.count("Warning") == 1 and str(cache) in said and SAID in said
+    assert not list(cache.rglob("*.nbc"))
+    assert "Warning" not in run_kernel()
+
+
+def test_where_numba_has_other_names_nothing_is_cached(kernel):
+    """An edit would go unseen otherwise."""
+    run_kernel, cache = kernel
+    said = run_kernel(
+        """
+        from numba.core import caching
+        caching.IndexDataCacheFile.__init__ = lambda self, **names: None
+        """
+    )
+    assert said.count("Warning") == 1 and "Numba" in said
+    assert not list(cache.rglob("*.nb*"))
 
 
 def test_importing_is_harmless():

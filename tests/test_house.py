@@ -42,6 +42,7 @@ FLOORS = {
 
 PEERS = {
     ("cards", "quote"),
+    ("compile", "quote"),
     ("files", "quote"),
     ("rules", "quote"),
     ("shuffle", "quote"),
