@@ -31,7 +31,7 @@ from tqdm import tqdm
 from pisti_env import game
 from pisti_env.agents import Agent, load
 from pisti_env.agents.checkpoint import check_fit
-from pisti_env.agents.hosting import ask_each
+from pisti_env.agents.hosting import ask_each, check_agent
 from pisti_env.checks import is_int
 from pisti_env.quote import quote, shorten
 from pisti_env.rules import Rules, RulesLike, resolve_rules
@@ -188,6 +188,8 @@ def evaluate(
     check_seed(seed)
     if not is_int(deals) or not 1 <= deals <= MAX_DECKS:
         raise ValueError(f"deals is {quote(deals)}; expected an int from 1 to {MAX_DECKS}")
+    if isinstance(agents, (str, Path)):
+        raise ValueError(f"agents is {quote(agents)}; expected a list of two or more")
     if len(agents) < 2:
         raise ValueError(f"agents are {len(agents)}; expected two or more to compare")
     names = tuple(_name(agent) for agent in agents) if names is None else tuple(names)
@@ -197,6 +199,8 @@ def evaluate(
         load(agent, rules, seed, sample, strict=strict) if isinstance(agent, (str, Path)) else agent
         for agent in agents
     ]
+    for player in players:
+        check_agent("agent", player)
     fits = [
         check_fit(name, player.rules, rules, player.observation, strict)
         for name, player in zip(names, players, strict=True)
@@ -403,7 +407,7 @@ class MatchFinals:
         if num_decks > 1:
             for sample in range(1, RESAMPLES + 1):
                 key = derive_seed(f"decks {sample}", seed)
-                decks = draw_below(num_decks, key, np.arange(num_decks), 0)
+                decks = draw_indices(num_decks, key, np.arange(num_decks), 0)
                 self._resampled.append(
                     play_matches(points, match_rules, decks, RESAMPLED_MATCHES, seed, sample)
                 )
@@ -446,8 +450,8 @@ def play_matches(
     totals = np.zeros_like(finals)
     for deal in range(MAX_DEALS):  # two draws each: the deck, the seating
         matches, shift = np.divmod(going_on, seatings)
-        deck = decks[draw_below(len(decks), key, matches, 2 * deal)]
-        seating = (draw_below(seatings, key, matches, 2 * deal + 1) + shift) % seatings
+        deck = decks[draw_indices(len(decks), key, matches, 2 * deal)]
+        seating = (draw_indices(seatings, key, matches, 2 * deal + 1) + shift) % seatings
         totals += rows.take(deck * seatings + seating, axis=0)
         over = np.zeros(len(totals), np.bool_)
         game.find_decided(totals, game.table_rules(rules), over)
@@ -462,10 +466,10 @@ def play_matches(
 # Chance.
 
 
-def draw_below(bound: int, key: int, firsts: np.ndarray, second: int) -> np.ndarray:
-    """Return a random int from 0 to `bound` - 1 for each of `firsts` (n,) ints and `second`."""
+def draw_indices(size: int, key: int, firsts: np.ndarray, second: int) -> np.ndarray:
+    """Return a random index of `size` things for each of `firsts` (n,) ints and `second`."""
     high_half = draw_numbers(key, firsts, second) >> np.uint64(32)
-    return (high_half * np.uint64(bound) >> np.uint64(32)).astype(np.int64)
+    return (high_half * np.uint64(size) >> np.uint64(32)).astype(np.int64)
 
 
 def decision_seeds(seed: int, decks: np.ndarray, play: int) -> np.ndarray:

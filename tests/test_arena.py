@@ -450,6 +450,10 @@ def test_revision_is_of_the_checkout_or_the_version(tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         ({"agents": ["greedy"]}, "agents are 1"),
+        ({"agents": "greedy"}, "agents is 'greedy'; expected a list"),
+        ({"agents": ["greedy", 5]}, "which has no act and no observation and no rules"),
+        ({"agents": ["greedy", Lowest]}, "a class and not an agent"),
+        ({"agents": ["greedy", None]}, "agent is None"),
         ({"deals": 0}, "deals is 0"),
         ({"deals": 2.0}, "deals is 2.0"),
         ({"deals": 10**13}, "deals is 10000000000000; expected an int from 1 to"),
