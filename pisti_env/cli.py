@@ -12,7 +12,6 @@ import itertools
 import json
 import os
 import sys
-import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from pisti_env.agents.baselines import BASELINES
 from pisti_env.cluster import playing_on_ray
 from pisti_env.files import check_can_write, write_file
 from pisti_env.observation import ENCODINGS, describe
+from pisti_env.plain import plain
 from pisti_env.quote import shorten
 from pisti_env.rules import PRESETS, Rules, parse_rules, rules_text
 
@@ -75,13 +75,7 @@ def make_streams_take_every_letter() -> None:
 def plainer(error: UnicodeError) -> tuple[str, int]:
     """Return what to write in place of letters that an encoding lacks, and where to go on."""
     assert isinstance(error, UnicodeEncodeError)
-    lacking = error.object[error.start : error.end].translate(PLAIN)
-    letters = unicodedata.normalize("NFKD", lacking)
-    kept = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    return kept.encode("ascii", "replace").decode(), error.end
-
-
-PLAIN = str.maketrans({"ı": "i", "−": "-", "–": "-", "×": "x", "’": "'", "→": "->", "←": "<-"})
+    return plain(error.object[error.start : error.end]), error.end
 
 
 # What comes on the screen.

@@ -143,6 +143,7 @@ from pisti_env.checks import (
 from pisti_env.game import MAX_PLAYERS
 from pisti_env.knowledge import View, hand_of, make_view
 from pisti_env.observation import Encoder, describe, encoder, state_encoder
+from pisti_env.plain import printable
 from pisti_env.position import write_position
 from pisti_env.quote import quote
 from pisti_env.render import as_text, show
@@ -487,8 +488,9 @@ class raw_env(AECEnv):
         )
 
     def draw(self, seat: int | None = None) -> str:
-        """Return the table as text: a spectator's view, or a seat's with its hand."""
-        return as_text(self.view(seat))
+        """Return the table as text: a spectator's view, or a seat's with its hand; in plain letters
+        where standard output lacks others."""
+        return printable(as_text(self.view(seat)))
 
     def position(self, seat: int | None = None) -> str:
         """Return what a seat, or a spectator, knows as one line of text; see `position.py`."""

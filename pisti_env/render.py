@@ -1,9 +1,8 @@
 """What a view looks like: as text, for a terminal."""
 
-import sys
-
 from pisti_env.cards import CARD_NAMES, card_names
 from pisti_env.knowledge import View
+from pisti_env.plain import printable
 
 
 def as_text(view: View) -> str:
@@ -28,9 +27,8 @@ def as_text(view: View) -> str:
 
 
 def show(text: str) -> None:
-    """Print a drawing; letters that the terminal does not have become question marks."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    print(text.encode(encoding, "replace").decode(encoding), flush=True)
+    """Print a drawing, in plain letters where the terminal lacks some."""
+    print(printable(text), flush=True)
 
 
 def _heading(view: View) -> str:

@@ -1,6 +1,7 @@
 """What users give by mistake: one clear sentence, and nothing changed."""
 
 import copy
+import os
 import pickle
 import subprocess
 import sys
@@ -75,6 +76,31 @@ def test_numbers_of_a_position_are_read_strictly(viewer):
     line = env.position()
     with pytest.raises(ValueError, match="viewer"):
         read_position(line.replace("standard -", f"standard {viewer}"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "cp1254", "cp437", "ascii"])
+def test_whatever_is_drawn_can_be_printed(encoding):
+    program = """
+import gymnasium, pisti_env
+from pisti_env import pisti_v0
+env = pisti_v0.env(render_mode="ansi", players=4)
+env.reset(seed=1)
+print(env.render())
+print(env.unwrapped.draw(0))
+print(pisti_v0.describe("full"))
+learner = gymnasium.make("Pisti-v0", render_mode="ansi")
+learner.reset(seed=1)
+print(learner.render())
+"""
+    variables = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    shown = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True)
+    assert shown.returncode == 0, shown.stderr
+    text = shown.stdout.decode(encoding)
+    if encoding == "utf-8":
+        assert "Pişti, 4 players" in text and "▒▒▒▒" in text
+    else:
+        assert "Pisti, 4 players" in text and "####" in text and "<- to play" in text
+        assert "?" not in text
 
 
 def test_what_cannot_be_printed_is_replaced(monkeypatch):

@@ -14,6 +14,7 @@ PACKAGE = ROOT / "pisti_env"
 
 FLOORS = {
     "files": 0,  # files written whole or not at all
+    "plain": 0,  # text for screens that lack some letters
     "quote": 0,  # how messages quote what a user gave
     "cards": 0,  # card ids, text in and out
     "rules": 0,  # which rules are played

@@ -15,6 +15,7 @@ import numpy as np
 
 from pisti_env.cards import NUM_CARDS, NUM_KINDS
 from pisti_env.game import FACE_DOWN
+from pisti_env.plain import printable
 from pisti_env.quote import quote
 from pisti_env.rules import NUM_STARTERS, Rules
 
@@ -282,7 +283,7 @@ class Layout(tuple[LayoutRow, ...]):
             if row.slice.stop == row.slice.start + 1:
                 numbers = f"{row.slice.start}"
             lines.append(f"| {numbers} | `{row.name}` | {row.meaning} | {row.scale} |")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
 
 def check_encoding(observation: str) -> str:

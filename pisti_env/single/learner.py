@@ -19,6 +19,7 @@ from pisti_env.compile import announce_compilation, compiled
 from pisti_env.game import NOBODY
 from pisti_env.knowledge import View, hand_of, make_view
 from pisti_env.observation import Encoder, encoder
+from pisti_env.plain import printable
 from pisti_env.position import write_position
 from pisti_env.quote import quote
 from pisti_env.render import as_text
@@ -273,7 +274,7 @@ class LearnerTables:
 
     def draw(self, row: int) -> str:
         """Return the learner's view of a table as text."""
-        return as_text(self.view(row, int(self.seats[row])))
+        return printable(as_text(self.view(row, int(self.seats[row]))))
 
     def in_form(self, observations: np.ndarray, masks: np.ndarray) -> Any:
         """Return observations in the form of their space; the masks are copied."""
