@@ -2,12 +2,16 @@
 
 import bisect
 import dataclasses
+import errno
+import io
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+import types
 
 import numpy as np
 import pytest
@@ -31,7 +35,8 @@ from small_runs import (  # noqa: E402
     wait_for_updates,
 )
 
-from pisti_env.agents.checkpoint import read_checkpoint  # noqa: E402
+from pisti_env import Rules  # noqa: E402
+from pisti_env.agents.checkpoint import layout_of, make_checkpoint, read_checkpoint  # noqa: E402
 from pisti_env.agents.policy import PolicyAgent  # noqa: E402
 from pisti_env.rules import parse_rules  # noqa: E402
 from pisti_env.vector import DealBatch  # noqa: E402
@@ -419,3 +424,20 @@ def test_a_run_without_figures_is_not_drawn(text, words, tmp_path):
         (tmp_path / "metrics.csv").write_text(text)
     with pytest.raises(ValueError, match=words):
         curve.read_measurements(tmp_path)
+
+
+@pytest.mark.parametrize("number", [errno.EPIPE, errno.ENOSPC])
+def test_a_screen_that_takes_nothing_costs_no_training(tmp_path, monkeypatch, number):
+    class Broken(io.StringIO):
+        def write(self, text):
+            raise OSError(number, "the screen is gone")
+
+    monkeypatch.setattr("sys.stdout", Broken())
+    budget = runs.Budget(types.SimpleNamespace(minutes=1.0, steps=None))
+    monkeypatch.setattr(runs, "REPORT_SECONDS", 0.0)
+    budget.tell(5, "half way")
+    policy = make_checkpoint([(np.zeros((15, layout_of("kinds", Rules())[-1][2])), np.zeros(15))])
+    runs.finish(tmp_path, policy, ["numpy"], 5, budget, 0, deals=2)
+    assert (tmp_path / runs.POLICY).is_file()
+    results = json.loads((tmp_path / runs.RESULT).read_text(encoding="utf-8"))["results"]
+    assert [result["agents"][1] for result in results] == ["random", "greedy"]

@@ -41,7 +41,7 @@ from pisti_env.arena import evaluate
 from pisti_env.cards import KIND_NAMES, KIND_OF_CARD
 from pisti_env.openspiel import PistiGame, PistiState, ask
 from pisti_env.rules import parse_rules, rules_text
-from training.runs import Budget
+from training.runs import Budget, say
 
 MAX_NODES = 3_000_000  # of a tree that is written down, a few gigabytes
 
@@ -161,7 +161,7 @@ class Tree:
                 "expected fewer ranks, copies or cards in a hand"
             )
         if self.nodes % 50_000 == 0:
-            print(f"{self.nodes:,} nodes written", flush=True)
+            say(f"{self.nodes:,} nodes written")
         if state.is_terminal():
             games = state.deal.games
             deck = KIND_OF_CARD[games["deck"][0, : self._rules.deck_size]]
@@ -218,7 +218,7 @@ def solve(settings: Cfr, game: PistiGame, folder: Path) -> dict[str, Any]:
     """Write the tree, measure the agents, run CFR+; return the figures."""
     agents = {name: load(name, game.rules, settings.seed) for name in settings.agents}
     tree = Tree(game, agents)
-    print(f"{tree.deals:,} deals, {tree.nodes:,} nodes, {tree.states:,} information states")
+    say(f"{tree.deals:,} deals, {tree.nodes:,} nodes, {tree.states:,} information states")
     figures: dict[str, Any] = {
         "deals": tree.deals,
         "nodes": tree.nodes,
@@ -227,7 +227,7 @@ def solve(settings: Cfr, game: PistiGame, folder: Path) -> dict[str, Any]:
     }
     for name in settings.agents:
         figures["agents"][name] = nash_conv = pyspiel.nash_conv(tree.game, tree.policy_of(name))
-        print(f"{name}: NashConv {nash_conv:.4f} points", flush=True)
+        say(f"{name}: NashConv {nash_conv:.4f} points")
     solver = pyspiel.CFRPlusSolver(tree.game)
     budget, iterations, next_measured = Budget(settings), 0, 1
     curve: list[tuple[int, float]] = []
@@ -244,7 +244,7 @@ def solve(settings: Cfr, game: PistiGame, folder: Path) -> dict[str, Any]:
         curve.append((iterations, pyspiel.nash_conv(tree.game, policy)))
     value = pyspiel.expected_returns(tree.game.new_initial_state(), policy, -1, True)
     write_json(folder / "policy.json", tree.chances(policy))
-    print(f"{iterations:,} iterations: NashConv {curve[-1][1]:.4f}; player 0 wins {value[0]:+.4f}")
+    say(f"{iterations:,} iterations: NashConv {curve[-1][1]:.4f}; player 0 wins {value[0]:+.4f}")
     return {**figures, "steps": iterations, "seconds": seconds, "nash_conv": curve, "value": value}
 
 
@@ -270,13 +270,13 @@ def learn(settings: Nfsp, game: PistiGame, folder: Path) -> dict[str, Any]:
     checkpoint = average_policy(agents[0], settings, game)
     write_checkpoint(folder / "policy.safetensors", checkpoint)
     margin = over_random(env, agents[0], settings.games, rng)
-    print(f"over random, in OpenSpiel's loop, drawn from the average policy: {interval(margin)}")
+    say(f"over random, in OpenSpiel's loop, drawn from the average policy: {interval(margin)}")
     results = {"openspiel_random": measured(margin)}
     for opponent in ("random", "greedy"):
         entrants = [folder / "policy.safetensors", opponent]
         evaluation = evaluate(entrants, game.rules, settings.deals, names=["policy", opponent])
         results[opponent] = evaluation.to_dict()
-        print(evaluation)
+        say(evaluation)
     return {"steps": steps, "seconds": seconds, "episodes": episodes, "results": results}
 
 
@@ -414,7 +414,7 @@ def search(settings: Ismcts, game: PistiGame, folder: Path) -> dict[str, Any]:
             break
         played, seconds = played + len(margins), seconds + budget.seconds
         results[opponent] = measured(np.array(margins))
-        print(f"IS-MCTS over {opponent}: {interval(np.array(margins))}", flush=True)
+        say(f"IS-MCTS over {opponent}: {interval(np.array(margins))}")
         if budget.stopped:
             break
     return {"steps": played, "seconds": seconds, "results": results}
@@ -482,7 +482,7 @@ def run(settings: Cfr | Nfsp | Ismcts) -> dict[str, Any]:
     result = {"library": "open_spiel", "version": version(), **result}
     result["steps_per_second"] = result["steps"] / max(result["seconds"], 1e-9)
     write_json(folder / "result.json", result)
-    print(f"{folder}: {result['steps']:,} steps, {result['steps_per_second']:,.1f} a second")
+    say(f"{folder}: {result['steps']:,} steps, {result['steps_per_second']:,.1f} a second")
     return result
 
 

@@ -258,6 +258,15 @@ def tell(text: str) -> None:
     tqdm.write(text, file=sys.stderr)
 
 
+def say(text: object) -> None:
+    """Print a line to standard output. If that fails (a full disk, a pipe that nobody reads any
+    more), nothing more is printed: what was learned is worth more than what is shown."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+
 def open_missing_streams() -> None:
     """Give a program that was started without standard output or error, as `pythonw` is, one that
     goes nowhere. Otherwise a file of the run would be opened in its place."""
@@ -360,7 +369,7 @@ class Budget:
         left = seconds / max(self.used(steps), 1e-9) - seconds
         clock, left_clock = (str(datetime.timedelta(seconds=round(s))) for s in (seconds, left))
         speed = f"{steps:,} steps  {steps / seconds:,.0f} steps/s"
-        print(f"{clock}  {speed}  {text}  {left_clock} left", flush=True)
+        say(f"{clock}  {speed}  {text}  {left_clock} left")
 
 
 # Scripts for other libraries.
@@ -462,8 +471,8 @@ def finish(
     for opponent in ("random", "greedy") if deals and not budget.stopped else ():
         names = ["policy", opponent]
         evaluation = evaluate([path, opponent], policy.rules, deals, names=names, progress=True)
-        print(evaluation, flush=True)
         results.append(evaluation.to_dict())
-    write_result(folder, packages, steps, seconds, illegal_actions, results)
+        write_result(folder, packages, steps, seconds, illegal_actions, results)
+        say(evaluation)
     speed = f"{steps:,} steps, {steps / seconds:,.0f} steps/s"
-    print(f"{path}: {speed}, {illegal_actions} illegal actions")
+    say(f"{path}: {speed}, {illegal_actions} illegal actions")

@@ -296,7 +296,7 @@ def main() -> None:
     except (OSError, ValueError) as error:
         sys.exit(f"training.sb3_maskable_ppo: {error}")
     if budget.stopped:
-        print(f"stopped; python -m training.sb3_maskable_ppo --resume {trainer.folder} goes on")
+        runs.say(f"stopped; python -m training.sb3_maskable_ppo --resume {trainer.folder} goes on")
 
 
 if __name__ == "__main__":

@@ -440,9 +440,9 @@ def main() -> None:
     except (OSError, ValueError, MemoryError, torch.OutOfMemoryError) as error:
         sys.exit(f"training.selfplay: {first_line(error)}")
     done = f"{status['update']:,} updates, {figures.over_counting(status)}"
-    print(f"{folder / runs.POLICY}: {done}")
+    runs.say(f"{folder / runs.POLICY}: {done}")
     if caught:
-        print(f"stopped by a signal; python -m training.selfplay --resume {folder} goes on")
+        runs.say(f"stopped by a signal; python -m training.selfplay --resume {folder} goes on")
         sys.exit(128 + caught[0])
 
 
