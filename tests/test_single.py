@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import gymnasium
 import numba
@@ -13,12 +14,15 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers import FlattenObservation
+from gymnasium.wrappers import vector as wrappers
 
 from pisti_env import Rules, pisti_v0
 from pisti_env.agents import load
 from pisti_env.agents.hosting import Pool
 from pisti_env.agents.policy import PolicyAgent
 from pisti_env.single import PistiEnv, PistiVectorEnv
+from pisti_env.vector import DealBatch
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 KINDS_OF_REWARD = ["difference", "terminal", "win"]
@@ -209,6 +213,31 @@ def test_a_table_is_the_same_in_any_batch():
     assert records_agree(records[0], records[1]) and records_agree(records[0], records[2])
 
 
+def decks_of(envs, seed):
+    """The decks of a seed's first two deals at every table, as a DealBatch says them."""
+    decks = []
+    for number in range(2):
+        envs.reset(seed=seed if number == 0 else None)
+        decks.append(envs._core.tables.decks.copy())
+    return decks
+
+
+def test_neighbouring_seeds_share_no_deck_and_a_batch_has_the_same():
+    tables = 16 if INTERPRETED else 512
+    seen = set()
+    for seed in range(3):
+        decks = decks_of(PistiVectorEnv(tables, "random"), seed)
+        batch = DealBatch(tables, seed=seed)
+        assert (batch.decks == decks[0]).all()
+        batch.reset()
+        assert (batch.decks == decks[1]).all()
+        seen |= {deck.tobytes() for deck in np.concatenate(decks)}
+    assert len(seen) == 3 * 2 * tables
+    env = make(opponent="random")  # one table is the first of many
+    env.reset(seed=2)
+    assert env._core.tables.decks[0].tobytes() == DealBatch(1, seed=2).decks[0].tobytes()
+
+
 def test_every_call_returns_new_arrays():
     envs = PistiVectorEnv(2, "greedy", mask_in="observation", players=2)
     seen = [envs.reset(seed=0)]
@@ -220,6 +249,44 @@ def test_every_call_returns_new_arrays():
         assert all(same(a, b) for a, b in zip(before, after, strict=True))
     masks = seen[0][0]["action_mask"], seen[0][1]["action_mask"]
     assert not np.shares_memory(*masks)
+
+
+# Gymnasium's wrappers of many tables.
+
+OBSERVATION_WRAPPERS = {
+    "DtypeObservation": lambda envs: wrappers.DtypeObservation(envs, np.float64),
+    "FilterObservation": lambda envs: wrappers.FilterObservation(envs, ["observation"]),
+    "FlattenObservation": wrappers.FlattenObservation,
+    "NormalizeObservation": wrappers.NormalizeObservation,
+    "RescaleObservation": lambda envs: wrappers.RescaleObservation(
+        envs, np.float32(-1), np.float32(1)
+    ),
+    "ReshapeObservation": lambda envs: wrappers.ReshapeObservation(envs, (4, 30)),
+    "TransformObservation": lambda envs: wrappers.TransformObservation(envs, lambda o: o / 2),
+    "VectorizeTransformObservation": lambda envs: wrappers.VectorizeTransformObservation(
+        envs, FlattenObservation
+    ),
+}
+OF_PICTURES = {"GrayscaleObservation", "ResizeObservation"}
+
+
+def test_all_of_gymnasium_s_observation_wrappers_are_tried():
+    theirs = {name for name in wrappers.__all__ if name.endswith("Observation")}
+    assert theirs - OF_PICTURES == set(OBSERVATION_WRAPPERS)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", OBSERVATION_WRAPPERS)
+def test_an_observation_wrapper_over_two_deals(name):
+    in_dict = {"mask_in": "observation"} if name == "FilterObservation" else {}
+    envs = gymnasium.make_vec("Pisti-v0", num_envs=4, opponent="greedy", **in_dict)
+    envs = wrappers.RecordEpisodeStatistics(OBSERVATION_WRAPPERS[name](envs))
+    observations, infos = envs.reset(seed=0)
+    for _ in range(50):
+        assert observations in envs.observation_space or name == "NormalizeObservation"
+        observations, _, _, _, infos = envs.step(infos["action_mask"].argmax(axis=1))
+    assert envs.episode_count == 8 and list(envs.length_queue) == [24] * 8
+    assert envs.unwrapped.illegal_actions == 0
 
 
 # The same game as with PettingZoo.
@@ -409,7 +476,7 @@ def test_agents_draw_with_numbers_of_their_own():
             return masks.argmax(axis=1)
 
     records = []
-    for seed in (0, 0, 100):
+    for seed in (0, 0, 1):
         drawn = []
         envs = PistiVectorEnv(4, Recorder("kinds", Rules(players=3)), players=3)
         _, infos = envs.reset(seed=seed)
@@ -643,6 +710,52 @@ assert "pisti_env.single" not in sys.modules and "pisti_env.agents" not in sys.m
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
 
+@pytest.mark.parametrize("players", [2, 4])
+def test_what_is_known_and_what_it_came_to_is_told_as_by_pettingzoo(players):
+    """A match, the same cards in both: views, scores, finished deals, positions of every seat."""
+    rules = Rules(players=players, target=21)
+    env = make(opponent=Lowest("kinds", rules), rules=rules, seat=1)
+    envs = PistiVectorEnv(3, Lowest("kinds", rules), rules=rules, seat=1)
+    aec = pisti_v0.raw_env(rules=rules, observation="kinds")
+    aec.reset(seed=5)
+    _, info = env.reset(seed=5)
+    envs.reset(seed=5)
+    over = False
+    for _ in range(6 if INTERPRETED else 10**9):
+        while aec.agent_selection != "player_1" and not aec.terminations["player_1"]:
+            aec.step(int(aec.infos[aec.agent_selection]["action_mask"].argmax()))
+        assert (env.score(), env.deals) == (aec.score(), aec.deals)
+        assert (envs.score(0), envs.deals(0)) == (aec.score(), aec.deals)
+        for seat in [None, *range(players)]:
+            assert env.view(seat) == envs.view(0, seat) == aec.view(seat)
+            assert env.position(seat) == envs.position(0, seat) == aec.position(seat)
+        if over:
+            break
+        action = int(info["action_mask"].argmax())
+        aec.step(action)
+        _, _, over, _, info = env.step(action)
+        envs.step(envs.action_masks().argmax(axis=1))
+    assert INTERPRETED or len(env.deals) > 1
+    for wrong in (-1, 3, "0", True):
+        with pytest.raises(ValueError, match=r"table is .*; expected an int from 0 to 2"):
+            envs.view(wrong, 0)
+    with pytest.raises(ValueError, match="seat is 7"):
+        env.view(7)
+
+
+def test_how_it_was_made_is_written_as_json():
+    path = Path(__file__).resolve().parents[1] / "checkpoints" / "pisti-2p.safetensors"
+    setup = {"opponent": [path, "greedy"], "rules": Rules(), "ace_points": 1}
+    env = gymnasium.make("Pisti-v0", **setup)
+    spec = gymnasium.envs.registration.EnvSpec.from_json(env.spec.to_json())
+    assert spec.kwargs["opponent"] == [str(path), "greedy"]
+    assert gymnasium.make(spec).unwrapped.rules == Rules()
+    mode = AutoresetMode.DISABLED
+    envs = gymnasium.make_vec("Pisti-v0", num_envs=2, autoreset_mode=mode, **setup)
+    again = gymnasium.make_vec(gymnasium.envs.registration.EnvSpec.from_json(envs.spec.to_json()))
+    assert again.unwrapped.autoreset_mode is mode and again.num_envs == 2
+
+
 # What is refused, in one sentence.
 
 ARGUMENTS = [
@@ -675,6 +788,8 @@ def test_a_wrong_argument_is_named(arguments, words):
         with pytest.raises(ValueError) as caught:
             kind(**arguments)
         assert all(word in str(caught.value) for word in words), caught.value
+        probed = "render_mode" in arguments or "unexpected keyword" in str(caught.value)
+        assert isinstance(caught.value, TypeError) == probed  # so that others can go on
         assert "\n" not in str(caught.value)
 
 

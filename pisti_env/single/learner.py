@@ -294,25 +294,24 @@ def make_pool(name: str, given: Any, rules: Rules) -> Pool:
     """Return a pool of agents from the argument `name`; raise `ValueError` if it is none, or if one
     cannot play the rules, and warn (`UserWarning`) if it was made for others."""
     if isinstance(given, Pool):
-        agents = given.agents
-    elif isinstance(given, (list, tuple)):
-        agents = [make_agent(name, one, rules) for one in given]
-    else:
-        agents = [make_agent(name, given, rules)]
-    if not agents:
+        for agent in given.agents:
+            make_agent(name, agent, rules)
+        return given
+    if not isinstance(given, (list, tuple)):
+        given = [given]
+    if not given:
         raise ValueError(f"{name} is {quote(given)}; expected at least one agent")
-    for agent in agents:
-        note = check_fit(type(agent).__name__, agent.rules, rules, agent.observation)
-        if note is not None:
-            warnings.warn(note, stacklevel=2)
-    return given if isinstance(given, Pool) else Pool(agents)
+    return Pool([make_agent(name, one, rules) for one in given])
 
 
 def make_agent(name: str, given: Any, rules: Rules) -> Agent:
-    """Return an agent from its name or path, or itself."""
+    """Return an agent from its name or path, or itself, which is checked."""
     if isinstance(given, (str, Path)):
         return load(given, rules)
     check_agent(name, given)
+    note = check_fit(type(given).__name__, given.rules, rules, given.observation)
+    if note is not None:
+        warnings.warn(note, stacklevel=2)
     agent: Agent = given
     return agent
 
