@@ -2,9 +2,11 @@
 what a `View` shows and a model of who knows what, in exact fractions."""
 
 import pickle
+import sys
 from collections import Counter
 from fractions import Fraction
 
+import gymnasium
 import numba
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from places import choose, random_table, rank, seeded
 from pisti_env import Rules
 from pisti_env.agents import Agent, load, shipped_checkpoints
 from pisti_env.agents.baselines import BASELINES
+from pisti_env.arena import evaluate
 from pisti_env.cards import parse_card
 from pisti_env.observation import describe
 from pisti_env.vector import DealBatch
@@ -291,3 +294,80 @@ def test_every_shipped_checkpoint_plays():
         batch = DealBatch(8, agent.rules, observation=agent.observation, seed=0)
         for _ in range(10):
             batch.step(agent.act(batch.observations, batch.action_masks))
+
+
+# One's own agent, by the name of its module.
+
+MODULE = """
+from pisti_env import Rules
+
+class Lowest:
+    observation = "full"
+    def __init__(self, rules=None, seed=0):
+        self.rules, self.seed = rules or Rules(), seed
+    def act(self, observation, action_mask, seeds=None):
+        return action_mask.argmax(axis=-1)
+
+def make(seed):
+    return Lowest(seed=seed)
+
+made = Lowest(seed=5)
+number = 5
+
+def broken():
+    raise RuntimeError("my own\\nmistake")
+
+class NoRules:
+    observation = "full"
+    act = Lowest.act
+"""
+
+
+@pytest.fixture
+def own_module(tmp_path, monkeypatch):
+    (tmp_path / "own_agents_of_a_test.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield "own_agents_of_a_test"
+    sys.modules.pop("own_agents_of_a_test", None)
+
+
+def test_an_agent_of_one_s_own_is_found_by_its_module(own_module):
+    rules = Rules(players=3)
+    of_class = load(f"{own_module}:Lowest", rules, seed=3)
+    assert (of_class.rules, of_class.seed) == (rules, 3)
+    assert load(f"{own_module}:make", seed=4).seed == 4
+    assert load(f"{own_module}:made") is load(f"{own_module}:made")
+    env = gymnasium.make("Pisti-v0", opponent=f"{own_module}:Lowest", players=3)
+    assert env.reset(seed=0)[1]["action_mask"].any()
+    result = evaluate([f"{own_module}:Lowest", "random"], deals=2, match=False)
+    assert result.agents[0] == f"{own_module}:Lowest"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Lowst", ["no attribute 'Lowst'"]),
+        ("number", ["own_agents_of_a_test:number", "cannot be made"]),
+        ("broken", ["RuntimeError: my own mistake"]),
+        ("NoRules", ["own_agents_of_a_test:NoRules", "no rules"]),
+    ],
+)
+def test_what_is_wrong_with_an_agent_of_one_s_own(own_module, name, words):
+    with pytest.raises(ValueError) as caught:
+        load(f"{own_module}:{name}")
+    assert all(word in str(caught.value) for word in words), caught.value
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["own_agents_of_a_test", "antigravity", "C:/antigravity", ":x", "a:"]
+)
+def test_nothing_is_imported_from_a_name_without_a_module_and_a_colon(own_module, name):
+    with pytest.raises(ValueError, match="or module:name"):
+        load(name)
+    assert not {"own_agents_of_a_test", "antigravity"} & set(sys.modules)
+
+
+def test_a_module_that_is_not_there():
+    with pytest.raises(ValueError, match="No module named 'no_such_module'"):
+        load("no_such_module:Agent")
