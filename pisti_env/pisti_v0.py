@@ -436,12 +436,12 @@ class raw_env(AECEnv):
         return observation[0]
 
     def moment(self) -> tuple[np.ndarray, Encoder]:
-        """Return the table's record (1,), not to be changed, and the encoder of the observations:
-        what `pisti_env.agents.ask` asks agents with. Raises `ResetNeeded` if nobody is to act."""
+        """Return a copy of the table's record (1,), and the encoder of the observations: what
+        `pisti_env.agents.ask` asks agents with. Raises `ResetNeeded` if nobody is to act."""
         self._check_under_way()
         if not self._is_to_act(self.agent_selection):
             raise gymnasium.error.ResetNeeded("the episode is over; call reset() first")
-        return self._tables.games, self._encoder
+        return self._tables.games.copy(), self._encoder
 
     def state(self) -> np.ndarray:
         """Return what the rest of the deal depends on, hidden cards included, (s,) float32 in

@@ -262,10 +262,11 @@ class DealBatch:
         ]
 
     def moment(self) -> tuple[np.ndarray, Encoder]:
-        """Return the tables' records (n,), not to be changed, and the encoder of the observations:
-        what `pisti_env.agents.hosting` asks agents with."""
-        self._check_under_way()
-        return self._tables.games, self._to_play.encoder
+        """Return a copy of the tables' records (n,), and the encoder of the observations: what
+        `pisti_env.agents.hosting` asks agents with."""
+        with self._tables.one_thread:
+            self._check_under_way()
+            return self._tables.games.copy(), self._to_play.encoder
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return all that the tables go on from, as arrays (n, …), whatever the threads."""

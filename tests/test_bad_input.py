@@ -10,7 +10,8 @@ import gymnasium
 import numpy as np
 import pytest
 
-from pisti_env import Rules, pisti_v0
+from pisti_env import Rules, pisti_v0, single
+from pisti_env.agents import load
 from pisti_env.position import read_position
 from pisti_env.vector import DealBatch
 
@@ -135,3 +136,60 @@ def test_two_processes_write_the_same_file(tmp_path):
     assert [process.wait() for process in processes] == [0, 0]
     assert path.read_bytes() in (b"a" * 50_000, b"b" * 50_000)
     assert list(tmp_path.iterdir()) == [path]
+
+
+# Copies, in every way.
+
+
+def out_of_band(thing):
+    """Pickled as Ray and joblib do it: arrays lie in memory that is read-only, anywhere."""
+    buffers = []
+    pickled = pickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
+    memory = [memoryview(b"." + buffer.raw().tobytes())[1:] for buffer in buffers]
+    return pickle.loads(pickled, buffers=memory)
+
+
+def play_one(env):
+    rewards = []
+    for _ in range(40):
+        _, reward, over, *_ = env.step(int(env.action_masks().argmax()))
+        rewards.append(reward)
+        if over:
+            env.reset()
+    return rewards
+
+
+def play_many(envs):
+    return [envs.step(envs.action_masks().argmax(axis=1))[1].tolist() for _ in range(40)]
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, out_of_band])
+@pytest.mark.parametrize(
+    ("make", "play"), [(single.PistiEnv, play_one), (single.PistiVectorEnv, play_many)]
+)
+def test_a_copy_of_a_learners_environment_goes_on_by_itself(make, play, copied):
+    env = make(opponent=["greedy", "counting"], players=3)
+    env.reset(seed=1)
+    play(env)
+    twin = copied(env)
+    assert play(twin) == play(env)
+
+
+@pytest.mark.parametrize("name", ["random", "greedy", "counting", "pisti-2p"])
+def test_a_copy_of_an_agent_plays(name):
+    agent = load(name, seed=0)
+    batch = DealBatch(5, observation=agent.observation, seed=0)
+    seen, seeds = (batch.observations, batch.action_masks), np.arange(5, dtype=np.uint64)
+    twin = out_of_band(agent)
+    assert (twin.act(*seen, seeds) == agent.act(*seen, seeds)).all()
+    assert twin.act(seen[0][0], seen[1][0]) == agent.act(seen[0][0], seen[1][0])
+
+
+def test_what_an_agent_is_asked_with_is_a_copy():
+    env, batch = pisti_v0.raw_env(), DealBatch(2, seed=0)
+    env.reset(seed=0)
+    for table in (env, batch):
+        before = table.get_state() if table is batch else table.position(0)
+        table.moment()[0].view(np.uint8)[:] = 200
+        after = table.get_state() if table is batch else table.position(0)
+        np.testing.assert_equal(after, before)

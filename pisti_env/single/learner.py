@@ -26,7 +26,7 @@ from pisti_env.render import as_text
 from pisti_env.rules import Rules
 from pisti_env.shuffle import derive_seed, draw_numbers_at
 from pisti_env.single.arguments import Arguments, check_arguments
-from pisti_env.tables import Tables
+from pisti_env.tables import Tables, own_arrays
 from pisti_env.tables import warm_up as warm_up_tables
 
 # What a number is drawn for, beside a play of the deal, which is its own purpose.
@@ -77,6 +77,9 @@ class LearnerTables:
         if self.mask_in == "observation":
             mask_box = spaces.Box(0, 1, (self.encoder.num_actions,), np.int8)
             self.space = spaces.Dict({"observation": self.space, "action_mask": mask_box})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(own_arrays(state))
 
     def _read_agents(self, opponent: Any, partner: Any) -> None:
         """Note who may sit at the tables: all different agents, and pools with their numbers."""
@@ -243,10 +246,10 @@ class LearnerTables:
             )
 
     def moment(self) -> tuple[np.ndarray, Encoder]:
-        """Return the tables' records (n,), not to be changed, and the encoder of the learner's
-        observations: what `pisti_env.agents.ask` asks agents with."""
+        """Return a copy of the tables' records (n,), and the encoder of the learner's observations:
+        what `pisti_env.agents.ask` asks agents with."""
         self.check_under_way()
-        return self.tables.games, self.encoder
+        return self.tables.games.copy(), self.encoder
 
     def view(self, row: int, seat: int | None) -> View:
         """Return what a seat of a table knows, or with None what everyone there does."""

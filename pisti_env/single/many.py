@@ -1,5 +1,6 @@
 """A learner at many tables."""
 
+import copy
 from typing import Any
 
 import gymnasium
@@ -23,6 +24,7 @@ from pisti_env.single.arguments import (
     spec_for_json,
 )
 from pisti_env.single.learner import LearnerTables, ignore
+from pisti_env.tables import own_arrays
 
 _RESET_MASK = "reset_mask"
 
@@ -69,6 +71,12 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._over = np.zeros(self.num_envs, np.bool_)  # and has not restarted yet
         self._spec: EnvSpec | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(own_arrays(state))
+
+    def __copy__(self) -> "PistiVectorEnv":
+        return copy.deepcopy(self)
 
     @property
     def spec(self) -> EnvSpec | None:
@@ -265,7 +273,7 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         return self._core.position(check_row(table, self.num_envs), seat)
 
     def moment(self) -> tuple[np.ndarray, Encoder]:
-        """Return the tables' records (n,), not to be changed, and the encoder of the observations:
+        """Return a copy of the tables' records (n,), and the encoder of the observations:
         what `pisti_env.agents.hosting` asks agents with."""
         return self._core.moment()
 

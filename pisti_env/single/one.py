@@ -1,5 +1,6 @@
 """One learner at one table."""
 
+import copy
 from typing import Any
 
 import gymnasium
@@ -22,6 +23,7 @@ from pisti_env.single.arguments import (
     spec_for_json,
 )
 from pisti_env.single.learner import LearnerTables, ignore
+from pisti_env.tables import own_arrays
 
 
 class PistiEnv(gymnasium.Env[Any, Any]):
@@ -55,6 +57,12 @@ class PistiEnv(gymnasium.Env[Any, Any]):
         self._action = np.zeros(1, np.int64)
         self._over = False
         self._spec: EnvSpec | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(own_arrays(state))
+
+    def __copy__(self) -> "PistiEnv":
+        return copy.deepcopy(self)
 
     @property
     def spec(self) -> EnvSpec | None:
@@ -164,8 +172,8 @@ class PistiEnv(gymnasium.Env[Any, Any]):
         return self._core.position(0, seat)
 
     def moment(self) -> tuple[np.ndarray, Encoder]:
-        """Return the table's record (1,), not to be changed, and the encoder of the observations:
-        what `pisti_env.agents.ask` asks agents with. Raises `ResetNeeded` once it is over."""
+        """Return a copy of the table's record (1,), and the encoder of the observations: what
+        `pisti_env.agents.ask` asks agents with. Raises `ResetNeeded` once it is over."""
         games, encoder = self._core.moment()
         if self._over:
             raise gymnasium.error.ResetNeeded("the episode is over; call reset() first")
