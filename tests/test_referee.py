@@ -146,13 +146,27 @@ class Comparison:
         for seat in (None, *([self.rng.choice(seats)] if referee.pile else seats)):
             view = env.unwrapped.view(seat)
             expected = referee.view(seat)
-            fields = [field.name for field in dataclasses.fields(view)]
-            self.same("fields of a view", sorted(fields), sorted(expected))
-            for field in fields:
+            fields = {field.name for field in dataclasses.fields(view)}
+            self.same("fields of a view", fields - {"rules", "viewer", "last_play"}, set(expected))
+            for field in expected:
                 self.same(f"view({seat}).{field}", getattr(view, field), expected[field])
+            self.same("rules and viewer", (view.rules, view.viewer), (env.unwrapped.rules, seat))
+            self.compare_last_play(view.last_play)
         for seat, agent in enumerate(self.agents):
             if seat != referee.to_play:
                 self.same("idle mask", int(env.observe(agent)["action_mask"].sum()), 0)
+
+    def compare_last_play(self, last):
+        """What it says that the play was, captured and brought; who sees which of the captured
+        cards is in the tests of knowledge."""
+        if last is None:
+            self.same("plays", self.referee.plays, [])
+            return
+        self.same("last play", (last.seat, text(last.card)), self.referee.plays[-1])
+        gained = [0] * self.referee.sides
+        for side, points, _ in last.gains:
+            gained[side] += points
+        self.same("gains of the last play", gained, self.referee.gain)
 
 
 def compare_episodes(case, episodes, with_target):
