@@ -9,6 +9,7 @@ until the first capture, the four starters. Nor is who played what: seats take t
 """
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from pisti_env.cards import (
 from pisti_env.compile import at, compiled, inlined
 from pisti_env.counts import ONE_OF_CARD
 from pisti_env.rules import NUM_STARTERS, Rules
-from pisti_env.shuffle import draw_dealer, shuffle
 
 MAX_PLAYERS = 6
 MAX_HAND = 4
@@ -504,63 +504,35 @@ def share_win(match_points, rules, shares):
 # Many tables.
 
 
-NO_PACK = np.zeros(0, np.int8)
+class Played(NamedTuple):
+    """What came of a play: arrays with a row for each table, rewritten in place."""
 
-
-def deal_rows(
-    games: np.ndarray,
-    table: np.ndarray,
-    rows: np.ndarray,
-    decks: np.ndarray,
-    dealers: np.ndarray,
-    dealt: np.ndarray,
-) -> None:
-    """Deal `decks` (n, deck_size), dealt by `dealers` (n,), at the tables `rows`; `dealt` (n,) bool
-    is False there where no starter could be turned up."""
-    numbers, seeds = np.zeros(len(games), np.int64), np.zeros(len(games), np.uint64)
-    nothing_drawn = (False, False, NO_PACK, seeds, numbers, numbers.copy())
-    draw_and_deal(games, table, rows, *nothing_drawn, decks, dealers, dealt)
+    gains: np.ndarray
+    """(n, sides) int64: what each side's public points gained: what everyone saw at once, and the
+    rest when the play ended the deal and scored it."""
+    margins: np.ndarray
+    """(n, sides) float32: each side's gain less the mean gain of the others."""
+    scored: np.ndarray
+    """(n,) bool: whether the deal is over."""
+    over: np.ndarray
+    """(n,) bool: whether the match is over, too."""
+    shares: np.ndarray
+    """(n, sides) float64: if it is, each side's share of the win."""
 
 
 @compiled
-def draw_and_deal(
-    games,
-    table,
-    rows,
-    new_match,
-    new_dealer,
-    pack,
-    seeds,
-    numbers,
-    deals,
-    decks,
-    dealers,
-    dealt,
-):
-    """Deal at the tables `rows` as `deal_rows` does. But if there is a `pack` (deck_size,), shuffle
-    it into `decks`, again until a starter can be turned up.
-
-    What is drawn is a function of the table's `seeds` (n,), `numbers` (n,) and `deals` (n,). With a
-    `new_dealer` the dealer is drawn; with a `new_match` the match points are 0. In the end `deals`
-    counts this deal too.
-    """
-    rules = table[0]
+def deal_rows(games, table, rows, decks, dealers, dealt):
+    """Deal `decks` (n, deck_size), dealt by `dealers` (n,), at the tables `rows` (k,); `dealt` (n,)
+    bool is False there where no starter could be turned up."""
     for i in rows:
-        game = games[i]
-        if new_match:
-            for side in range(rules.sides):
-                game.match_points[side] = 0
-        if new_dealer:
-            dealers[i] = draw_dealer(seeds[i], numbers[i], deals[i], rules.players)
-        attempt = 0
-        while True:
-            if len(pack) > 0:
-                shuffle(pack, seeds[i], numbers[i], deals[i], attempt, decks[i])
-            dealt[i] = deal(game, rules, decks[i], dealers[i])
-            if dealt[i] or len(pack) == 0:
-                break
-            attempt += 1
-        deals[i] += 1
+        dealt[i] = deal(games[i], table[0], decks[i], dealers[i])
+
+
+@compiled
+def play_rows(games, table, rows, cards, played):
+    """Play `cards` (n,) at the tables `rows` (k,), and set what was `played` there."""
+    for i in rows:
+        play_table(games[at(i)], table[0], cards[at(i)], at(i), played)
 
 
 @compiled
@@ -593,28 +565,22 @@ def lowest_card(game, action, action_of):
 
 
 @inlined
-def play_table(game, rules, card, i, gains, margins, scored, over, shares):
-    """Play a card at a table. At the place `i`
-
-    - `gains` (n, sides) int64 receives what each side's public points gain: at once what everyone
-      sees, and the rest when the play ends the deal and scores it;
-    - `margins` (n, sides) float32, each side's gain less the mean gain of the others;
-    - `scored` and `over` (n,) bool, whether the deal is scored, and the match is over then;
-    - `shares` (n, sides) float64, the sides' shares of the win if it is over.
-    """
+def play_table(game, rules, card, i, played):
+    """Play a card at a table, number `i`, and set what was `played` there."""
+    gains, margins = played.gains[i], played.margins[i]
     for side in range(rules.sides):
-        gains[i, side] = -game.public_points[side]
+        gains[side] = -game.public_points[side]
     play(game, rules, card)
     total = 0
     for side in range(rules.sides):
-        gains[i, side] += game.public_points[side]
-        total += gains[i, side]
+        gains[side] += game.public_points[side]
+        total += gains[side]
     for side in range(rules.sides):
-        margins[i, side] = gains[i, side] - (total - gains[i, side]) / (rules.sides - 1)
-    scored[i] = game.scored == 1
-    over[i] = scored[i] and match_over(game.match_points, rules)
-    if over[i]:
-        share_win(game.match_points, rules, shares[i])
+        margins[side] = gains[side] - (total - gains[side]) / (rules.sides - 1)
+    played.scored[i] = game.scored == 1
+    played.over[i] = game.scored == 1 and match_over(game.match_points, rules)
+    if played.over[i]:
+        share_win(game.match_points, rules, played.shares[i])
 
 
 @compiled

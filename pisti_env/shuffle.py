@@ -7,6 +7,7 @@ generation in an interval" (2019). Shuffle: Fisher-Yates.
 """
 
 import hashlib
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,10 +63,29 @@ def draw_below(state, bound):
             return state, product >> _S32
 
 
+class Draws(NamedTuple):
+    """What the tables draw from: arrays with a number for each. Deal k of a table is a function of
+    its seed, its number and k."""
+
+    seeds: np.ndarray
+    """(n,) uint64."""
+    numbers: np.ndarray
+    """(n,) int64."""
+    deals: np.ndarray
+    """(n,) int64: the deal to draw for, from 0."""
+
+
+@compiled
+def shuffle_rows(draws, rows, pack, attempt, decks):
+    """Shuffle `pack` (m,) into `decks` (n, m) at `rows` (k,), as it is dealt at this attempt."""
+    for i in rows:
+        state = stream(draws.seeds[i], draws.numbers[i], draws.deals[i], attempt)
+        shuffle(pack, state, decks[i])
+
+
 @inlined
-def shuffle(pack, seed, table, deal, attempt, deck):
-    """Shuffle `pack` (m,) into `deck` (m,), as it is dealt at this attempt."""
-    state = stream(seed, table, deal, attempt)
+def shuffle(pack, state, deck):
+    """Shuffle `pack` (m,) into `deck` (m,) by the numbers that follow a state."""
     for place in range(len(pack)):
         deck[at(place)] = pack[at(place)]
     for place in range(len(pack) - 1, 0, -1):
@@ -75,11 +95,12 @@ def shuffle(pack, seed, table, deal, attempt, deck):
         deck[other] = card
 
 
-@inlined
-def draw_dealer(seed, table, deal, players):
-    """Return the seat that deals."""
-    _, seat = draw_below(stream(seed, table, deal, DEALER_PURPOSE), np.uint64(players))
-    return seat
+@compiled
+def draw_dealers(draws, rows, players, dealers):
+    """Set `dealers` (n,) at `rows` (k,) to the seats that deal."""
+    for i in rows:
+        state = stream(draws.seeds[i], draws.numbers[i], draws.deals[i], DEALER_PURPOSE)
+        _, dealers[i] = draw_below(state, np.uint64(players))
 
 
 def draw_numbers(seed: int, firsts: np.ndarray, second: int = 0) -> np.ndarray:

@@ -23,7 +23,8 @@ from pisti_env.checks import (
 )
 from pisti_env.compile import announce_compilation, compiled, quick
 from pisti_env.observation import Encoder, encoder
-from pisti_env.observation.write import NO_NUMBERS, NOT_OBSERVED, find_illegal, play_and_observe
+from pisti_env.observation.encode import as_numbers
+from pisti_env.observation.write import Seen, find_illegal, observe_rows, play_and_observe
 from pisti_env.quote import quote
 from pisti_env.rules import MAX_MATCH_POINTS, Rules
 
@@ -94,12 +95,11 @@ class ToPlay:
     def _set_views(self) -> None:
         """Set what shows the buffers in another form."""
         self.observation, self.mask = self.observations[0], self.masks[0]
-        # In the order in which `play_and_observe` takes them.
-        self.buffers = (self.seats, self.legal, self.observations, self.masks)
+        self.seen = Seen(self.seats, self.legal, self.observations, self.masks)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what `_set_views` sets: copied, it would show arrays of its own."""
-        views = ("observation", "mask", "buffers")
+        views = ("observation", "mask", "seen")
         return {name: value for name, value in self.__dict__.items() if name not in views}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -156,12 +156,12 @@ class Tables:
     def _set_arguments(self) -> None:
         """Set what compiled functions take beside the arrays of the tables."""
         self._table_rules = game.table_rules(self.rules)
-        self._cards_are_actions = encoder("basic", self.rules)
-        self._results = (self._gains, self.rewards, self.scored, self.over, self._shares)
+        self._draws = shuffle.Draws(self._seeds, self._numbers, self.deals_dealt)
+        self._played = game.Played(self._gains, self.rewards, self.scored, self.over, self._shares)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what `_set_arguments` sets: copied, it would be arrays of their own."""
-        arguments = ("_table_rules", "_cards_are_actions", "_results")
+        arguments = ("_table_rules", "_draws", "_played")
         return {name: value for name, value in self.__dict__.items() if name not in arguments}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -198,37 +198,33 @@ class Tables:
         """
         if dealers is not None:
             self._dealers[rows] = dealers
+        else:
+            with np.errstate(over="ignore"):  # interpreted, integers that wrap around warn
+                shuffle.draw_dealers(self._draws, rows, self.rules.players, self._dealers)
         self._earned[rows] = 0
-        self._deal(rows, decks, new_match=True, new_dealer=dealers is None)
+        self.games["match_points"][rows] = 0
+        if decks is not None:
+            self.decks[rows] = decks
+        self._deal(rows, draw=decks is None)
         if scores is not None:
             self.games["match_points"][rows, : self.rules.sides] = scores
 
     def next_deals(self, rows: np.ndarray) -> None:
         """Begin the match's next deal at the tables `rows`: the next seat deals."""
         self._dealers[rows] = (self._dealers[rows] + 1) % self.rules.players
-        self._deal(rows, None, new_match=False, new_dealer=False)
+        self._deal(rows, draw=True)
 
-    def _deal(
-        self, rows: np.ndarray, decks: np.ndarray | None, new_match: bool, new_dealer: bool
-    ) -> None:
-        """Deal at `rows`, drawing decks that are not given."""
-        if decks is not None:
-            self.decks[rows] = decks
-        with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
-            game.draw_and_deal(
-                self.games,
-                self._table_rules,
-                rows,
-                new_match,
-                new_dealer,
-                self._pack if decks is None else game.NO_PACK,
-                self._seeds,
-                self._numbers,
-                self.deals_dealt,
-                self.decks,
-                self._dealers,
-                self._dealt,
-            )
+    def _deal(self, rows: np.ndarray, draw: bool) -> None:
+        """Deal the tables' decks at `rows`. Those to `draw` are drawn before, and once more where
+        no starter can be turned up."""
+        table, attempt, left = self._table_rules, 0, rows
+        while len(left):
+            if draw:
+                with np.errstate(over="ignore"):  # interpreted, integers that wrap around warn
+                    shuffle.shuffle_rows(self._draws, left, self._pack, attempt, self.decks)
+            game.deal_rows(self.games, table, left, self.decks, self._dealers, self._dealt)
+            attempt, left = attempt + 1, left[~self._dealt[left]] if draw else left[:0]
+        self.deals_dealt[rows] += 1
         self.scored[rows] = False
         self.over[rows] = False
 
@@ -314,35 +310,30 @@ class Tables:
     def play(self, rows: np.ndarray | None = None) -> None:
         """Play the cards that were chosen for these tables; set their `rewards`, `scored`
         and `over`."""
-        rows = self.all_rows if rows is None else rows
-        self._play_and_observe(self._cards_are_actions, rows, self.cards, *NOT_OBSERVED)
+        rows = self.all_rows if rows is None else as_numbers(rows)
+        quick(game.play_rows)(self.games, self._table_rules, rows, self.cards, self._played)
         if self.reward_kind != "difference":
             self._pay(rows)
 
     def play_on(self, actions: np.ndarray, to_play: ToPlay, rows: np.ndarray) -> None:
         """Play `actions` (n,) int64, which must be legal, at `rows` as `play` does, and rewrite
         `to_play` there, but where the deal is scored now."""
-        self._play_and_observe(to_play.encoder, rows, actions, *to_play.buffers)
+        quick(play_and_observe)(
+            self.games,
+            self._table_rules,
+            to_play.encoder.layouts,
+            as_numbers(rows),
+            as_numbers(actions),
+            self._played,
+            to_play.seen,
+        )
         if self.reward_kind != "difference":
             self._pay(rows)
 
     def observe(self, to_play: ToPlay, rows: np.ndarray) -> None:
         """Rewrite `to_play` at `rows`, where it is someone's turn."""
-        self._play_and_observe(to_play.encoder, rows, NO_NUMBERS, *to_play.buffers)
-
-    def _play_and_observe(
-        self, encoder: Encoder, rows: np.ndarray, actions: np.ndarray, *buffers: np.ndarray
-    ) -> None:
-        quick(play_and_observe)(
-            self.games,
-            self._table_rules,
-            encoder.layouts,
-            rows,
-            actions,
-            *self._results,
-            NO_NUMBERS,  # no observers: who is to play observes
-            *buffers,
-        )
+        layouts = to_play.encoder.layouts
+        quick(observe_rows)(self.games, self._table_rules, layouts, as_numbers(rows), to_play.seen)
 
     def _pay(self, rows: np.ndarray) -> None:
         """Set rewards that are paid at the end of the episode."""

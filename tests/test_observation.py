@@ -356,6 +356,20 @@ def test_all_of_a_row_is_written(encoding):
             assert results[0] == results[1]
 
 
+def test_arrays_that_compiled_code_cannot_fill_are_refused():
+    encodes, row = encoder("basic", Rules()), np.zeros(1, np.int64)
+    games = pisti_v0.raw_env()._tables.games
+    good = np.zeros((1, encodes.size), np.float32)
+    read_only = good.copy()
+    read_only.setflags(write=False)
+    for wrong in (good[:0], good[:, 1:], good.astype(np.float64), good.T, read_only):
+        with pytest.raises(ValueError, match="observations has shape"):
+            encodes.encode(games, row, row, wrong)
+    with pytest.raises(ValueError, match="action_masks has shape"):
+        encodes.mask(games, row, np.zeros((2, 52), np.int8))
+    encodes.encode(games, row.astype(np.int8), row.astype(np.uint16), good)
+
+
 # The first piece of each is in every encoding that has any of them.
 WRITTEN_BY = {
     write.write_hand: ("hand",),

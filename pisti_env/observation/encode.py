@@ -22,13 +22,7 @@ from pisti_env.observation.pieces import (
     LayoutRow,
     check_encoding,
 )
-from pisti_env.observation.write import (
-    NO_MASKS,
-    NO_NUMBERS,
-    NO_SEATS,
-    NOTHING_PLAYED,
-    play_and_observe,
-)
+from pisti_env.observation.write import encode_rows, mask_rows
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 
 
@@ -90,35 +84,32 @@ class Encoder:
     ) -> None:
         """Fill `observations` (k, size), contiguous float32, with what `seats` (k,) know
         at `games[rows]`, and `action_masks` as `mask` does."""
-        masks = NO_MASKS if action_masks is None else action_masks
-        self._observe(games, rows, seats, observations, masks)
+        rows, seats = as_numbers(rows), as_numbers(seats)
+        _check_output("observations", observations, (len(rows), self.size), np.float32)
+        quick(encode_rows)(games, self._table_rules, self.layouts, rows, seats, observations)
+        if action_masks is not None:
+            self.mask(games, rows, action_masks)
 
     def mask(self, games: np.ndarray, rows: np.ndarray, action_masks: np.ndarray) -> None:
         """Fill `action_masks` (k, num_actions) int8 with the plays of the seats whose turn it is at
         `games[rows]`, all 0 where the deal is over."""
-        nothing = np.zeros((0, 0), np.float32)
-        self._observe(games, rows, np.zeros_like(rows), nothing, action_masks)
+        rows = as_numbers(rows)
+        _check_output("action_masks", action_masks, (len(rows), self.num_actions), np.int8)
+        quick(mask_rows)(games, self.layouts, rows, action_masks)
 
-    def _observe(
-        self,
-        games: np.ndarray,
-        rows: np.ndarray,
-        seats: np.ndarray,
-        observations: np.ndarray,
-        masks: np.ndarray,
-    ) -> None:
-        quick(play_and_observe)(
-            games,
-            self._table_rules,
-            self.layouts,
-            rows,
-            NO_NUMBERS,  # no actions
-            *NOTHING_PLAYED,
-            seats,
-            NO_SEATS,
-            NO_NUMBERS,
-            observations,
-            masks,
+
+def as_numbers(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers of tables, seats or actions as compiled code takes them, which looks at no
+    type."""
+    return np.ascontiguousarray(numbers, np.int64)
+
+
+def _check_output(name: str, output: np.ndarray, shape: tuple[int, int], dtype: Any) -> None:
+    """Raise `ValueError` for an array that compiled code cannot fill."""
+    if output.shape != shape or output.dtype != dtype or not output.flags.carray:
+        raise ValueError(
+            f"{name} has shape {output.shape} and dtype {output.dtype}; expected an array of shape "
+            f"{shape} and dtype {np.dtype(dtype)}, contiguous and writable"
         )
 
 

@@ -1,5 +1,7 @@
 """How the pieces of an observation are written: one compiled function for each group of them."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pisti_env.cards import JACK, NO_CARD, NUM_KINDS, NUM_RANKS
@@ -21,68 +23,64 @@ from pisti_env.game import (
 from pisti_env.observation.pieces import ABSENT
 from pisti_env.rules import NUM_STARTERS
 
-# For the arguments of `play_and_observe` that are not needed.
-NO_NUMBERS = np.zeros(0, np.int64)
-NO_SEATS = np.zeros(0, np.int8)
-NOTHING_PLAYED = (
-    np.zeros((0, 0), np.int64),
-    np.zeros((0, 0), np.float32),
-    np.zeros(0, np.bool_),
-    np.zeros(0, np.bool_),
-    np.zeros((0, 0)),
-)
-NO_MASKS = np.zeros((0, 0), np.int8)
-NOT_OBSERVED = (NO_SEATS, NO_NUMBERS, np.zeros((0, 0), np.float32), NO_MASKS)
+
+class Seen(NamedTuple):
+    """What the seats to play observe: arrays with a row for each table, rewritten in place."""
+
+    seats: np.ndarray
+    """(n,) int8: who is to play."""
+    legal: np.ndarray
+    """(n,) int64: the legal actions, bit a for action a."""
+    observations: np.ndarray
+    """(n, d) float32."""
+    masks: np.ndarray
+    """(n, a) int8: the legal actions."""
 
 
 @compiled
-def play_and_observe(
-    games,
-    table,
-    layouts,
-    rows,
-    actions,
-    gains,
-    margins,
-    scored,
-    over,
-    shares,
-    observers,
-    seats,
-    legal,
-    observations,
-    masks,
-):
-    """Play `actions` (n,) at the tables `rows` (k,), which sets `gains` to `shares` as `play_table`
-    has it. Then, but where the deal is scored now, observe:
+def encode_rows(games, table, layouts, rows, seats, observations):
+    """Set `observations` (k, d) to what `seats` (k,) know at the tables `rows` (k,)."""
+    for k in range(len(rows)):
+        write_row(games[rows[k]], table[0], layouts[0], np.int64(seats[k]), observations[k])
 
-    - if `observers` (k,) are given, set `observations` (k, d) to what they know, and `masks` (k, a)
-      to the actions of the seat to play;
-    - if not, the seat to play observes: set `seats` (n,) to it, `observations` (n, d) and `masks`
-      (n, a) at `rows`, and `legal` (n,) to the mask as bits.
 
-    Without `actions` nothing is played, without `observations` or `masks` these are not written.
-    One function for all that, since it takes seconds to compile. It goes from table to table, so
-    that what is read and written of one stays in the processor's cache meanwhile.
+@compiled
+def mask_rows(games, layouts, rows, masks):
+    """Set `masks` (k, a) to the legal actions at the tables `rows` (k,)."""
+    for k in range(len(rows)):
+        write_mask(games[rows[k]], layouts[0], masks[k])
+
+
+@compiled
+def observe_rows(games, table, layouts, rows, seen):
+    """Rewrite what is `seen` at the tables `rows` (k,), where it is someone's turn."""
+    for i in rows:
+        observe_table(games[at(i)], table[0], layouts[0], at(i), seen)
+
+
+@compiled
+def play_and_observe(games, table, layouts, rows, actions, played, seen):
+    """Play `actions` (n,), which are legal, at the tables `rows` (k,); then rewrite what is `seen`
+    there, but where the deal is scored now.
+
+    One table after the other, so that what is read and written of it stays in the processor's cache
+    meanwhile.
     """
     rules, layout = table[0], layouts[0]
-    for k in range(len(rows)):
-        i = at(rows[k])
-        game = games[i]
-        if len(actions) > 0:
-            card = lowest_card(game, actions[i], layout.action_of)
-            play_table(game, rules, card, i, gains, margins, scored, over, shares)
-            if scored[i]:
-                continue
-        place, me = i, np.int64(game.to_play)
-        if len(observers) > 0:
-            place, me = at(k), observers[k]
-        if len(observations) > 0:
-            write_row(game, rules, layout, me, observations[place])
-        if len(masks) > 0:
-            bits = write_mask(game, layout, masks[place])
-            if len(observers) == 0:
-                seats[i], legal[i] = me, bits
+    for row in rows:
+        i = at(row)
+        card = lowest_card(games[i], actions[i], layout.action_of)
+        play_table(games[i], rules, card, i, played)
+        if not played.scored[i]:
+            observe_table(games[i], rules, layout, i, seen)
+
+
+@inlined
+def observe_table(game, rules, layout, i, seen):
+    """Rewrite what is seen at a table, number `i`."""
+    seen.seats[i] = game.to_play
+    write_row(game, rules, layout, np.int64(game.to_play), seen.observations[i])
+    seen.legal[i] = write_mask(game, layout, seen.masks[i])
 
 
 @compiled
