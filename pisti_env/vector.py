@@ -40,12 +40,13 @@ from pisti_env.rules import MAX_MATCH_POINTS, RulesLike, check_keywords, resolve
 from pisti_env.shuffle import check_seed
 from pisti_env.tables import Tables, ToPlay, own_arrays, warm_up
 
-FEWEST_TABLES = 512  # to be worth a thread
+FEWEST_TABLES = 512  # for each thread: with fewer, handing them over takes longer than playing
 
-# When it is tried out whether one thread or all are faster: so many steps with each in turn, after
-# so many steps; after twice as many each time that it is as before, but not after more than these.
+# Whether one thread or all of them are faster is tried out: a trial is TRIAL_STEPS steps with each,
+# in turns. The pause between two trials is of so many steps; it doubles with every trial that ends
+# as the one before, up to the longest.
 TRIAL_STEPS = 5
-FIRST_PAUSE, LONGEST_PAUSE = 16, 1024
+FIRST_PAUSE, LONGEST_PAUSE = 64, 1024
 
 _SCORES = ("points", "cards", "pistis", "jack_pistis")  # of a side in `_last_deals`
 
@@ -60,7 +61,7 @@ class DealBatch:
     - `action_masks` (n, a) int8: its legal actions;
     - `seats` (n,) int8: which seat that is;
     - `deal_ended` (n,) bool: the last step ended the table's deal;
-    - `final_scores` (n, sides) int64: the points of that deal, valid where `deal_ended`.
+    - `final_scores` (n, sides) int64: the points of that deal, valid where `deal_ended`;
     - `illegal_actions`: how many steps were refused for one.
 
     `rules` (and single fields of them), `observation` and `rewards` are as in `pisti_v0`. `seed`
@@ -87,21 +88,21 @@ class DealBatch:
         for name, value in (("num_envs", num_envs), ("threads", threads)):
             if not is_int(value) or value < 1:
                 raise ValueError(f"{name} is {quote(value)}; expected an int of 1 or more")
-        self.num_envs = num_envs
+        self.num_envs = int(num_envs)
         self.rules = resolve_rules(rules, **fields)
         self.observation = observation
         encoding = encoder(observation, self.rules)
         warm_up()
-        self._to_play = ToPlay(encoding, num_envs)
-        self._deal_ended = np.zeros(num_envs, np.bool_)
-        self._final_scores = np.zeros((num_envs, self.rules.sides), np.int64)
+        self._to_play = ToPlay(encoding, self.num_envs)
+        self._deal_ended = np.zeros(self.num_envs, np.bool_)
+        self._final_scores = np.zeros((self.num_envs, self.rules.sides), np.int64)
         self._show_buffers()
         self.illegal_actions = 0
-        self._tables = Tables(self.rules, num_envs, rewards=rewards)
-        # The deal before this one of a match, -1 where there is none, see `_SCORES`.
-        self._last_deals = np.full((num_envs, self.rules.sides, len(_SCORES)), -1)
-        self._under_way = False
-        self._threads = Threads(num_envs, int(threads))
+        self._tables = Tables(self.rules, self.num_envs, rewards=rewards)
+        # Of the deal before this one of a match: `_SCORES` of each side, -1 where there is none.
+        self._last_deals = np.full((self.num_envs, self.rules.sides, len(_SCORES)), -1)
+        self._under_way = False  # whether all is as the last reset or step leaves it
+        self._threads = Threads(self.num_envs, int(threads))
         self.reset(secrets.randbits(64) if seed is None else seed)
 
     def _show_buffers(self) -> None:
@@ -332,15 +333,15 @@ class DealBatch:
 
 
 class Threads:
-    """Does what is to be done at tables in one thread, or shared out among at most `most` threads:
-    in whichever way was faster of late."""
+    """Works at tables: in one thread, or in as many as may share the tables, at most `most`,
+    whichever was faster of late."""
 
     def __init__(self, num_tables: int, most: int):
         self._made_of = (num_tables, most)
         self._most = max(1, min(most, num_tables // FEWEST_TABLES))
         all_rows = np.arange(num_tables)
         self._shares = {number: np.array_split(all_rows, number) for number in (1, self._most)}
-        self._now = 1  # how many threads were faster of late
+        self._number = 1  # of the threads that were faster of late
         self._pause, self._steps_to_trial = FIRST_PAUSE, 0
         self._seconds: dict[int, list[float]] = {number: [] for number in self._shares}
         self._pool: ThreadPoolExecutor | None = None
@@ -352,7 +353,7 @@ class Threads:
 
     def run(self, function: Callable[[np.ndarray], None]) -> None:
         """Call `function(rows)` for all tables' rows, in shares."""
-        self._share_out(function, self._now)
+        self._share_out(function, self._number)
 
     def run_and_time(self, function: Callable[[np.ndarray], None]) -> None:
         """As `run`, and now and then try out how many threads are faster at this."""
@@ -360,7 +361,7 @@ class Threads:
             self._steps_to_trial -= 1
             self.run(function)
             return
-        number = min(self._seconds, key=lambda number: len(self._seconds[number]))
+        number = min(self._seconds, key=lambda number: len(self._seconds[number]))  # in turns
         start = time.perf_counter()
         self._share_out(function, number)
         self._seconds[number].append(time.perf_counter() - start)
@@ -369,9 +370,10 @@ class Threads:
 
     def _decide(self) -> None:
         """End a trial: go on with what was faster, until the next one."""
-        before = self._now
-        self._now = min(self._seconds, key=lambda number: statistics.median(self._seconds[number]))
-        self._pause = FIRST_PAUSE if self._now != before else min(2 * self._pause, LONGEST_PAUSE)
+        medians = {number: statistics.median(self._seconds[number]) for number in self._seconds}
+        before, self._number = self._number, min(medians, key=lambda number: medians[number])
+        same = self._number == before
+        self._pause = min(2 * self._pause, LONGEST_PAUSE) if same else FIRST_PAUSE
         self._steps_to_trial = self._pause
         for seconds in self._seconds.values():
             seconds.clear()
