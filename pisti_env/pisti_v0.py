@@ -59,6 +59,11 @@ turned up instead. `scores` are a match's starting scores, one per side. Seeds a
 2**64 - 1; before the first seed the stream is an unpredictable one. A wrong seed, deck, dealer,
 score or option raises `ValueError` and changes nothing.
 
+`options={"position": …}`, a line of `position(seat)` or what `read_position` makes of one, goes on
+from there. What that seat does not know is drawn, from the stream and so that each deal that fits
+is equally likely; or it is that of a `deck` given beside it. `deals` then begins with the deal
+before, if the line tells of one.
+
 ### Beside the PettingZoo interface
 
 All of it is in `env.unwrapped`, and none of it is an observation but `observe_as` and `view(seat)`.
@@ -144,7 +149,7 @@ from pisti_env.game import MAX_PLAYERS
 from pisti_env.knowledge import View, hand_of, make_view
 from pisti_env.observation import Encoder, describe, encoder, state_encoder
 from pisti_env.plain import printable
-from pisti_env.position import write_position
+from pisti_env.position import Position, check_position, write_position
 from pisti_env.quote import quote
 from pisti_env.render import as_text, show
 from pisti_env.rules import ArgumentError, RulesLike, check_keywords, resolve_rules
@@ -155,7 +160,7 @@ __all__ = ["describe", "env", "raw_env"]
 
 _ONE = np.zeros(1, np.int64)  # the rows of the only table
 _SEATS = np.arange(MAX_PLAYERS)[:, np.newaxis]
-_RESET_OPTIONS = ("deck", "dealer", "scores")
+_RESET_OPTIONS = ("deck", "dealer", "scores", "position")
 _PETTINGZOO_OPTION = "options"  # what PettingZoo's api_test sends, of no meaning
 
 
@@ -269,20 +274,24 @@ class raw_env(AECEnv):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin an episode. A seed begins its stream of deals; without one the stream goes on.
 
-        Raises `ValueError`, and changes nothing, for a wrong seed, deck, dealer or score or an
-        unknown option.
+        Raises `ValueError`, and changes nothing, for a wrong seed, deck, dealer, score or position
+        or an unknown option.
         """
         if options is not None and not isinstance(options, dict):
             raise ValueError(f"options is {quote(options)}; expected a dict or None")
-        deck, dealer, scores = self._read_options(options or {})
+        deck, dealer, scores, position = self._read_options(options or {})
         if seed is not None:
             check_seed(seed)
         with self._tables.one_thread:
             self._under_way = False
             if seed is not None:
                 self._tables.reseed(seed)
-            self._tables.start(_ONE, deck, dealer, scores)
-            self.deals = []
+            if position is None:
+                self._tables.start(_ONE, deck, dealer, scores)
+            else:
+                position.start(self._tables, _ONE, None if deck is None else deck[0].tolist())
+            last_deal = None if position is None else position.view.last_deal
+            self.deals = [] if last_deal is None else [[dict(side) for side in last_deal]]
             self.agents = self.possible_agents[:]
             self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
             self.truncations = dict.fromkeys(self.agents, False)
@@ -295,18 +304,28 @@ class raw_env(AECEnv):
         if self.render_mode == "human":
             self.render()
 
-    def _read_options(self, options: dict[str, Any]) -> tuple[Any, Any, Any]:
+    def _read_options(self, options: dict[str, Any]) -> tuple[Any, Any, Any, Position | None]:
         """Return what `reset` was given, checked; None for what was not."""
         for name in options:
             if name not in (*_RESET_OPTIONS, _PETTINGZOO_OPTION):
                 raise ValueError(
                     f"reset option is {quote(name)}; expected one of {', '.join(_RESET_OPTIONS)}"
                 )
-        deck, dealer, scores = (options.get(name) for name in _RESET_OPTIONS)
+        deck, dealer, scores, position = (options.get(name) for name in _RESET_OPTIONS)
+        if position is not None:
+            for name, value in (("dealer", dealer), ("scores", scores)):
+                if value is not None:
+                    raise ValueError(f"{name} is {quote(value)}; expected none with a position")
+            position = check_position(self.rules, position)
+        if deck is not None:
+            deck = check_deck(self.rules, deck)[np.newaxis]
+            if position is not None:
+                position.check_deck_fits(deck[0].tolist())
         return (
-            None if deck is None else check_deck(self.rules, deck)[np.newaxis],
+            deck,
             None if dealer is None else np.array([check_dealer(self.rules, dealer)]),
             None if scores is None else check_scores(self.rules, scores),
+            position,
         )
 
     def step(self, action: int | None) -> None:

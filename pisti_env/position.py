@@ -25,12 +25,12 @@ All else that a view has follows from these by the rules, and is worked out by p
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pisti_env import game
-from pisti_env.cards import CARD_NAMES, JACK, NUM_RANKS, TEN_OF_DIAMONDS, parse_card
+from pisti_env.cards import CARD_NAMES, JACK, NUM_RANKS, TEN_OF_DIAMONDS, card_names, parse_card
 from pisti_env.knowledge import (
     Contradiction,
     Known,
@@ -40,10 +40,12 @@ from pisti_env.knowledge import (
     fill_in,
     known_of_view,
     make_view,
+    start_from,
 )
 from pisti_env.observation import encoder
 from pisti_env.quote import quote
 from pisti_env.rules import MAX_MATCH_POINTS, NUM_STARTERS, Rules, parse_rules, rules_text
+from pisti_env.tables import Tables
 
 MAX_LINE = 4096  # characters, more than twice as many as the longest line has
 
@@ -91,12 +93,31 @@ class Position:
             numbers.mask(self.games, _ONE, mask)
         return {"observation": observation[0], "action_mask": mask[0]}
 
-    def draw_deck(self, seed: int) -> list[int]:
-        """Return a deck, in dealing order, that leads to this position; what the viewer does not
-        know is drawn with the seed."""
-        games = self.games.copy()
-        deal_unknown(games, self.view.rules, self.view.viewer, seed)
-        return deck_of(games, self.view.rules)
+    def start(self, tables: Tables, rows: np.ndarray, deck: list[int] | None = None) -> None:
+        """Begin an episode at one of `tables`, the only one of `rows`, which goes on from here.
+        The deck is one that `check_deck_fits`; without one, what the viewer does not know is drawn
+        from the table's stream of deals."""
+        view = self.view
+        if deck is None:
+            games = self.games.copy()
+            deal_unknown(games, view.rules, view.viewer, int(tables.draw_seeds(rows)[0]))
+            deck = deck_of(games, view.rules)
+        start_from(known_of_view(view), deck, tables, rows)
+
+    def check_deck_fits(self, deck: list[int]) -> None:
+        """Raise `ValueError` unless a deck, in dealing order, leads to this position."""
+        view, tables = self.view, Tables(self.view.rules, 1)
+        try:
+            start_from(known_of_view(view), deck, tables, _ONE)
+            last = None if view.last_deal is None else list(view.last_deal)
+            fits = make_view(tables.games, view.rules, view.viewer, last) == view
+        except Contradiction:
+            fits = False
+        if not fits:
+            raise ValueError(
+                f"deck is {quote(card_names(deck))}; expected one with which all is as the viewer "
+                "of the position sees it"
+            )
 
 
 def write_position(view: View) -> str:
@@ -152,6 +173,22 @@ def read_position(line: str) -> Position:
             f"{check} for what stands before it (if you wrote that by hand, end it so; if not, the "
             "line is damaged)"
         )
+    return position
+
+
+def check_position(rules: Rules, position: Any) -> Position:
+    """Return a position, given as one or as a line, from which an environment of these rules can go
+    on; raise `ValueError` if it cannot."""
+    if not isinstance(position, Position):
+        position = read_position(position)
+    view = position.view
+    if view.rules.in_force() != rules.in_force():
+        raise ValueError(
+            f"position has the rules {rules_text(view.rules)}; expected those of the environment, "
+            f"{rules_text(rules)}"
+        )
+    if view.to_play is None:
+        raise ValueError("position is over; expected one in which a seat is to play")
     return position
 
 

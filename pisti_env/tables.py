@@ -209,6 +209,13 @@ class Tables:
         if scores is not None:
             self.games["match_points"][rows, : self.rules.sides] = scores
 
+    def draw_seeds(self, rows: np.ndarray) -> np.ndarray:
+        """Return a random number (k,) uint64 for each of the tables `rows` (k,), for what is drawn
+        in place of the deck that would be the table's next one."""
+        return shuffle.draw_numbers_at(
+            rows, self._seeds, self._numbers[rows], self.deals_dealt[rows]
+        )
+
     def next_deals(self, rows: np.ndarray) -> None:
         """Begin the match's next deal at the tables `rows`: the next seat deals."""
         self._dealers[rows] = (self._dealers[rows] + 1) % self.rules.players

@@ -56,6 +56,7 @@ PEERS = {
     ("knowledge", "tables"),
     ("position", "knowledge"),
     ("position", "observation"),
+    ("position", "tables"),
     ("render", "knowledge"),
     ("cli", "bench"),
     ("cli", "cluster"),

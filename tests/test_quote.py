@@ -28,6 +28,7 @@ def test_what_is_long_is_cut_in_its_middle():
     assert text.startswith("begin") and "end (1000008 characters)" in text
     assert len(text) < LONGEST + 40
     assert shorten("a\n  b\r\nc") == "a b c"
+    assert len(shorten(" " * 10**7)) < LONGEST + 40  # at once
 
 
 def test_what_cannot_be_shown_is_named():

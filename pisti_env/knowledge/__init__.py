@@ -12,6 +12,7 @@ from pisti_env.knowledge.known import (
     deck_of,
     fill_in,
     known_of_view,
+    start_from,
 )
 from pisti_env.knowledge.unknown import deal_unknown
 from pisti_env.knowledge.view import Gain, LastPlay, View, hand_of, make_view
@@ -28,4 +29,5 @@ __all__ = [
     "hand_of",
     "known_of_view",
     "make_view",
+    "start_from",
 ]

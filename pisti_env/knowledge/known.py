@@ -78,23 +78,30 @@ def fill_in(known: Known) -> Tables:
     """
     rules, tables = known.rules, Tables(known.rules, 1)
     _check_cards(known)
-    deck = np.array([_fill_in_deck(known)], np.int8)
-    scores = np.array(known.scores, np.int64)
+    deck = _fill_in_deck(known)
     if rules.target is not None:
-        game.find_decided(scores[np.newaxis], game.table_rules(rules), tables.over)
+        scores = np.array([known.scores], np.int64)
+        game.find_decided(scores, game.table_rules(rules), tables.over)
         if tables.over[0]:
             raise Contradiction("scores", "a match that is not decided before the deal")
-    tables.start(_ONE, deck, np.array([known.dealer]), scores)
-    if tables.games["packet"][0] == 0:
+    start_from(known, deck, tables, _ONE)
+    _check_starters_are_known(known, tables)
+    return tables
+
+
+def start_from(known: Known, deck: list[int], tables: Tables, rows: np.ndarray) -> None:
+    """Begin an episode at one of `tables`, the only one of `rows`, with a deck in dealing order,
+    and play what was played. Raises `Contradiction` if it cannot be played."""
+    scores = np.array(known.scores, np.int64)
+    tables.start(rows, np.array([deck], np.int8), np.array([known.dealer]), scores)
+    if tables.games["packet"][rows[0]] == 0:
         raise Contradiction("jacks", "fewer jacks, since with these the cards are dealt again")
     for card in known.plays:
-        if tables.find_cards(np.array([card]), _FACES) >= 0:
+        if tables.find_cards(np.array([card]), _FACES, rows) >= 0:
             raise Contradiction(
                 "plays", f"cards of the hands; {CARD_NAMES[card]} is in none whose turn it is"
             )
-        tables.play()
-    _check_starters_are_known(known, tables)
-    return tables
+        tables.play(rows)
 
 
 def deck_of(games: np.ndarray, rules: Rules) -> list[int]:
