@@ -6,12 +6,15 @@ import errno
 import io
 import json
 import os
+import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,11 +39,12 @@ from small_runs import (  # noqa: E402
 )
 
 from pisti_env import Rules  # noqa: E402
+from pisti_env.agents import load, shipped_checkpoints  # noqa: E402
 from pisti_env.agents.checkpoint import layout_of, make_checkpoint, read_checkpoint  # noqa: E402
 from pisti_env.agents.policy import PolicyAgent  # noqa: E402
 from pisti_env.rules import parse_rules  # noqa: E402
 from pisti_env.vector import DealBatch  # noqa: E402
-from training import curve, runs, selfplay, state  # noqa: E402
+from training import opponents, runs, selfplay, state, threads  # noqa: E402
 from training.network import Network, masked_log_probs  # noqa: E402
 from training.selfplay import (  # noqa: E402
     Settings,
@@ -285,7 +289,16 @@ def test_twenty_kills_change_nothing(tmp_path):
         (["--observation", "faces"], "observation is 'faces'"),
         (["--rewards", "money"], "rewards is 'money'"),
         (["--device", "abacus"], "device is 'abacus'"),
-        (["--device", "meta"], "device is 'meta'"),
+        *(
+            (["--device", name], f"device is '{name}'")
+            for name in ("meta", "hpu", "mps", "cuda:99")
+        ),
+        (["--steps", "9" * 400], "steps is"),
+        (["--start-from", "nobody"], "start-from is 'nobody'; expected the folder of a run"),
+        (["--start-from", ROOT], "has neither state.safetensors nor policy.safetensors"),
+        (["--start-from", "pisti-3p"], "was made for players=3"),
+        (["--start-from", "pisti-2p", "--hidden", 8], "give --hidden "),
+        (["--start-from", "pisti-2p", "--observation", "full"], "give --observation kinds"),
         (["--evaluation-decks", 0], "evaluation-decks is 0"),
         (["--evaluation-decks", 1], "evaluation-decks is 1"),
         (["--evaluation-decks", 10**9], f"evaluation-decks is {10**9}"),
@@ -404,26 +417,343 @@ def test_a_full_disk_keeps_the_last_save(monkeypatch, tmp_path):
     run_for(TINY, run)
 
 
-def test_a_run_is_drawn(tmp_path):
+# Going on, and beginning with what was learned before.
+
+
+def test_a_trained_policy_is_not_overwritten_by_one_that_has_learned_less(monkeypatch, tmp_path):
     run = tmp_path / "run"
-    run.mkdir()
-    names = ("plays", "over_counting", "over_counting_low", "over_counting_high")
-    rows = [",".join(names), "1000,,,", "2000,-1.5,-2,-1", "3000,0.5,0.25,0.75"]
-    (run / "metrics.csv").write_text("\n".join(rows) + "\n")
-    measured = curve.read_measurements(run)
-    assert measured == [(2000, -1.5, -2.0, -1.0), (3000, 0.5, 0.25, 0.75)]
-    curve.draw(measured, "a-policy", tmp_path / "a-policy.svg")
-    assert "a-policy" in (tmp_path / "a-policy.svg").read_text()
+    run_for(TINY, run, updates=2)
+    behind = (run / "state.safetensors").read_bytes()
+    run_for(TINY, run, updates=2)
+    (run / "state.safetensors").write_bytes(behind)
+    before = contents(run)
+    assert "4 updates and state.safetensors from 2" in refused(monkeypatch, "--resume", run)
+    (run / "state.safetensors").unlink()
+    del before[Path("state.safetensors")]
+    assert f"--start-from {run}" in refused(monkeypatch, "--resume", run)
+    assert contents(run) == before
+    (run / "policy.safetensors").unlink()
+    assert "has metrics.csv and no state" in refused(monkeypatch, "--resume", run)
+
+
+def trained(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["selfplay", *map(str, arguments)])
+    selfplay.main()
+
+
+def test_a_run_goes_on_with_a_greater_budget(monkeypatch, tmp_path, capsys):
+    run, plays = tmp_path / "run", 8 * 48
+    run_for(dataclasses.replace(TINY, steps=2 * plays), run)
+    before = contents(run)
+    trained(monkeypatch, "--resume", run)
+    assert "has used up its budget of 768 plays" in capsys.readouterr().err
+    assert contents(run) == before
+    trained(monkeypatch, "--resume", run, "--steps", 4 * plays)
+    assert [row["update"] for row in rows_of(run)] == list("1234")
+    trained(monkeypatch, "--resume", run)  # its budget is the new one now
+    assert "budget of 1,536 plays" in capsys.readouterr().err
+    assert "steps or minutes" in refused(monkeypatch, "--resume", run, "--epochs", 3)
+    assert "both given" in refused(monkeypatch, "--resume", run, "--steps", 9, "--minutes", 9)
+
+
+@pytest.mark.parametrize("source", ["name", "file", "folder"])
+def test_training_begins_with_a_policy(monkeypatch, tmp_path, source):
+    shipped = shipped_checkpoints()["pisti-2p"]
+    (tmp_path / "old").mkdir()
+    shutil.copy(shipped, tmp_path / "old" / "policy.safetensors")
+    start_from = {"name": "pisti-2p", "file": shipped, "folder": tmp_path / "old"}[source]
+    policy, settings = (
+        read_checkpoint(shipped),
+        dataclasses.replace(TINY, start_from=Path(start_from)),
+    )
+    settings = dataclasses.replace(settings, hidden=policy.sizes[1:-1])
+    learner = selfplay.make_learner(settings, policy.rules)
+    critic = [parameter.clone() for parameter in learner.network.critic.parameters()]
+    state.start_from(settings.start_from, settings, learner)
+    status = {"update": 0, "plays": 0, "seconds": 0.0, "strength": None, "revision": None}
+    begun = state.policy_of(learner.network, policy.rules, settings, status)
+    for ours, theirs in zip(
+        begun.weights + begun.biases, policy.weights + policy.biases, strict=True
+    ):
+        assert np.array_equal(ours, theirs)
+    assert np.array_equal(begun.value[0], policy.value[0])
+    after = learner.network.critic.parameters()
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(critic, after, strict=True))
+
+
+def test_a_runs_folder_is_an_agent(tmp_path):
+    run_for(TINY, tmp_path / "run", updates=1)
+    assert load(tmp_path / "run").rules == parse_rules(TINY.rules)
+
+
+# What the system and others do.
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [(None, "has no metrics.csv"), ("plays,over_counting\n1,\n", "has no meas")]
+    "name", ["EBADF", "ENOSYS", "ENOLCK", "EOPNOTSUPP", "EWOULDBLOCK", "EACCES"]
 )
-def test_a_run_without_figures_is_not_drawn(text, words, tmp_path):
-    if text is not None:
-        (tmp_path / "metrics.csv").write_text(text)
-    with pytest.raises(ValueError, match=words):
-        curve.read_measurements(tmp_path)
+def test_a_lock_that_the_system_cannot_give_is_a_warning(monkeypatch, tmp_path, capsys, name):
+    fcntl = pytest.importorskip("fcntl")
+    new_run(dataclasses.replace(TINY, run=tmp_path / "run"))
+
+    def flock(file, operation):
+        raise OSError(getattr(errno, name), "said the system")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    if name in ("EWOULDBLOCK", "EACCES"):
+        with pytest.raises(ValueError, match="by another process"), runs.locked(tmp_path / "run"):
+            raise AssertionError
+    else:
+        with runs.locked(tmp_path / "run"):
+            assert "cannot be locked (said the system)" in capsys.readouterr().err
+
+
+def test_no_folder_is_left_of_a_run_that_could_not_begin(monkeypatch, tmp_path):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(state, "save", full)
+    assert "No space" in refused(monkeypatch, "--run", tmp_path / "run", "--threads", 1)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_program_without_standard_error_trains(tmp_path):
+    command = selfplay_command(
+        *("--run", tmp_path / "run", "--num-tables", 8, "--hidden", 16, "--steps", 800),
+        *("--threads", 1, "--evaluate-every", 1, "--evaluation-decks", 2),
+    )
+    closed = ["bash", "-c", '"$@" 1>&- 2>&-', "bash", *command]
+    assert subprocess.run(closed, cwd=ROOT).returncode == 0
+    assert [row["update"] for row in rows_of(tmp_path / "run")] == list("123")
+
+
+class Failing:
+    observation, rules = "kinds", parse_rules("standard")
+
+    def __init__(self, plays):
+        self.plays = plays
+
+    def act(self, observation, action_mask, seeds=None):
+        self.plays -= 1
+        if self.plays < 0:
+            raise KeyError("mood")
+        return action_mask.argmax(axis=1)
+
+
+def test_an_opponent_that_fails_leaves_the_run_whole(monkeypatch, tmp_path):
+    run = tmp_path / "run"
+    settings = dataclasses.replace(TINY, **POOL, run=run)
+    run_for(settings, run, updates=2)
+    before = contents(run)
+    monkeypatch.setattr(opponents, "load", lambda name, rules: Failing(60))
+    assert "an agent of the pool failed" in refused(monkeypatch, "--resume", run)
+    assert state.read_state(run / "state.safetensors")[0]["update"] >= 2
+    read_checkpoint(run / "policy.safetensors")
+    assert set(before) <= set(contents(run))
+    monkeypatch.undo()
+    assert run_for(settings, run)["update"] == 6
+
+
+def test_the_fastest_number_of_threads_is_found(monkeypatch, capsys):
+    seconds, clock = {1: 4.0, 2: 2.0, 4: 1.9, 8: 5.0}, [0.0]
+    monkeypatch.setattr(threads, "numbers_of_threads", lambda: list(seconds))
+    monkeypatch.setattr(
+        threads.Threads, "_measure", lambda self, near: {n: seconds[n] for n in near}
+    )
+    monkeypatch.setattr(threads.time, "monotonic", lambda: clock[0])
+    chosen = threads.Threads(TINY, parse_rules(TINY.rules))
+    assert chosen.number == 2  # four are not faster by a twentieth
+    assert "2 threads are fastest" in capsys.readouterr().err
+    seconds[2] = seconds[4] = 40.0  # other programs come
+    clock[0] += 1
+    chosen.after_update(1.0)
+    assert chosen.number == 2  # too soon
+    clock[0] += 5
+    chosen.after_update(1.5)
+    assert (chosen.number, torch.get_num_threads()) == (1, 1)
+    assert "1 thread is fastest" in capsys.readouterr().err
+    seconds[2] = 1.0  # and go
+    clock[0] += 100
+    chosen.after_update(1.5)
+    assert chosen.number == 2
+
+
+def test_a_budget_in_steps_keeps_the_threads_it_began_with(monkeypatch, tmp_path):
+    numbers = iter([1, 2])
+    monkeypatch.setattr(
+        selfplay.Threads, "try_numbers", lambda self: setattr(self, "number", next(numbers))
+    )
+    run = tmp_path / "run"
+    trained(
+        monkeypatch,
+        "--run",
+        run,
+        "--num-tables",
+        8,
+        "--hidden",
+        16,
+        "--steps",
+        384,
+        "--evaluate-every",
+        0,
+    )
+    assert json.loads((run / "settings.json").read_text())["threads"] == 1
+    trained(monkeypatch, "--resume", run, "--steps", 768)
+    assert json.loads((run / "settings.json").read_text())["threads"] == 1
+
+
+# Damaged runs.
+
+
+def signed(folder, arrays, status):
+    """Write a state whose checksum is right, whatever it says."""
+    header = state.header_of(arrays, status)
+    (folder / "state.safetensors").write_bytes(state.pack(arrays, header))
+
+
+def changed(array, number):
+    """The array with another first number."""
+    array = array.copy()
+    array.flat[0] = number
+    return array
+
+
+def damaged_states(status, arrays):
+    """Words that are expected, status and arrays of states in which one thing is wrong."""
+    rng = random.Random(0)
+    ours = sorted(name for name in arrays if not name.startswith("tables."))
+    for name in rng.sample(ours, 25):
+        array, field = arrays[name], repr(name)
+        yield field, status, {n: a for n, a in arrays.items() if n != name}
+        yield field, status, arrays | {name: np.ones(1, np.float32)[:, None, None]}
+        yield field, status, arrays | {name: array.astype(np.float64)}
+        if array.dtype == np.float32:
+            yield field, status, arrays | {name: changed(array, rng.choice([np.nan, np.inf]))}
+    for name in (n for n in ours if n.endswith((".step", ".exp_avg_sq", ".goes_on", ".masks"))):
+        yield repr(name), status, arrays | {name: changed(arrays[name], -1)}
+    for action in (-1, 15, 2**62):
+        name = "carried.actions"
+        yield repr(name), status, arrays | {name: changed(arrays[name], action)}
+    for name in (n for n in arrays if n.startswith("tables.")):
+        field, array = name.removeprefix("tables."), arrays[name]
+        yield field, status, {n: a for n, a in arrays.items() if n != name}
+        yield field, status, arrays | {name: array[:-1]}
+        yield field, status, arrays | {name: array.astype(np.int16)}
+        if field in ("decks", "dealers", "match_points", "plays"):
+            yield field, status, arrays | {name: changed(array, 111)}
+    yield "'optimizer.nothing'", status, arrays | {"optimizer.nothing": np.ones(3)}
+    for name, wrong in {
+        "update": [-1, 1.0, "3", None, True, 2**70],
+        "plays": [0, "many", None],
+        "seconds": [-1.0, "1", None, []],
+        "revision": [5, {}],
+        "strength": [5, "strong"],
+    }.items():
+        for value in wrong:
+            yield f"its {name} is", status | {name: value}, arrays
+        yield f"no {name!r}", {n: v for n, v in status.items() if n != name}, arrays
+    for word, strength in {
+        "no 'opponent'": {},
+        "no 'decks'": {"opponent": "counting"},
+        "its opponent is 1": {"opponent": 1},
+        "its low is": {"opponent": "a", "decks": 2, "points_a_deal": 1, "low": [], "high": 2},
+    }.items():
+        yield word, status | {"strength": strength}, arrays
+    yield "'mood'", status | {"mood": "good"}, arrays
+    yield "status", [], arrays
+
+
+def damaged_settings(settings):
+    """Words that are expected, and the bytes of settings in which one thing is wrong."""
+    for name, value in settings.items():
+        wrong = 5 if isinstance(value, (str, list)) else {"is": "wrong"}
+        yield repr(name), json.dumps(settings | {name: wrong}).encode()
+        yield repr(name), json.dumps({n: v for n, v in settings.items() if n != name}).encode()
+    yield "'mood'", json.dumps(settings | {"mood": 1}).encode()
+    for name, wrong in {
+        "threads": 0, "hidden": [0], "pool_baselines": ["nobody"], "rules": "bridge",
+        "num_tables": 10**400, "learning_rate": -1, "device": "abacus", "seed": -1, "clip": 10**400,
+    }.items():  # fmt: skip
+        word = "agent" if name == "pool_baselines" else name.replace("_", "-")
+        yield word if name != "clip" else "clip", json.dumps(settings | {name: wrong}).encode()
+    for data in (b"", b"{", b"[]", b"5", b"\xff\xfe", b"[" * 10**5, b" " * 2**21):
+        yield "settings.json", data
+
+
+def damaged_metrics(lines):
+    """Words that are expected, and lines of metrics in which one thing is wrong."""
+    first, *rows = lines
+    yield "'update'", [first.removeprefix("update,"), *rows]
+    yield "'entropy'", [first.replace("entropy,", "entropie,"), *rows]
+    yield "line 2", [first, rows[0] + ",5", *rows[1:]]
+    yield "line 3", [first, rows[0], rows[1][:10], *rows[2:]]
+    yield "line 3: update", [first, rows[0], rows[0], *rows[1:]]
+    for number, column in ((0, "update"), (1, "plays"), (4, "learning_rate"), (9, "approx_kl")):
+        for wrong in ("x", "1.2.3", "--1"):
+            row = rows[1].split(",")
+            row[number] = wrong
+            yield f"line 3: {column}", [first, rows[0], ",".join(row), *rows[2:]]
+    yield "metrics.csv", ["\0" * 50, *rows]
+
+
+def contents(folder):
+    return {
+        path.relative_to(folder): path.read_bytes() if path.is_file() else None
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+def test_damaged_runs_are_refused_and_left_as_they_are(monkeypatch, tmp_path):
+    run = tmp_path / "run"
+    settings = dataclasses.replace(TINY, **POOL, rules="players=3,target=40")
+    run_for(settings, run, updates=4)
+    status, arrays = state.read_state(run / "state.safetensors")
+    whole, refusals = contents(run), 0
+
+    def refuses(file, word=""):
+        nonlocal refusals
+        before = contents(run)
+        text = refused(monkeypatch, "--resume", run)
+        assert str(file) in text and word in text, (file, word, text)
+        assert contents(run) == before, (file, word)
+        for name, data in whole.items():
+            if data is not None and before.get(name) != data:
+                (run / name).unlink(missing_ok=True)
+                (run / name).write_bytes(data)
+        refusals += 1
+
+    for word, other_status, other_arrays in damaged_states(status, arrays):
+        signed(run, other_arrays, other_status)
+        refuses("state.safetensors", word)
+    rng = random.Random(1)
+    data = whole[Path("state.safetensors")]
+    for _ in range(60):
+        bit = rng.randrange(8 * len(data))
+        flipped = data[: bit // 8] + bytes([data[bit // 8] ^ 1 << bit % 8]) + data[bit // 8 + 1 :]
+        (run / "state.safetensors").write_bytes(flipped)
+        refuses("state.safetensors")
+    for length in (0, 7, 8, 100, len(data) - 1):
+        (run / "state.safetensors").write_bytes(data[:length])
+        refuses("state.safetensors")
+    for word, text in damaged_settings(json.loads(whole[Path("settings.json")])):
+        (run / "settings.json").write_bytes(text)
+        refuses("settings.json" if word != "agent" else "", word)
+    for word, lines in damaged_metrics(whole[Path("metrics.csv")].decode().split("\n")[:-1]):
+        (run / "metrics.csv").write_text("\n".join([*lines, ""]))
+        refuses("metrics.csv", word)
+    for name in ("state.safetensors", "settings.json", "snapshots/00000002.safetensors"):
+        (run / name).unlink()
+        refuses(name)
+    for name in (
+        "state.safetensors", "settings.json", "versions.json", "metrics.csv", "policy.safetensors",
+        "snapshots/00000002.safetensors",
+    ):  # fmt: skip
+        (run / name).unlink()
+        os.mkfifo(run / name)
+        refuses(name)
+    assert refusals > 250
+    assert contents(run) == whole
+    assert run_for(settings, run, updates=1)["update"] == 5
 
 
 @pytest.mark.parametrize("number", [errno.EPIPE, errno.ENOSPC])

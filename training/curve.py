@@ -5,13 +5,15 @@ python -m training.curve runs/first first.svg
 ```
 """
 
-import csv
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib
 import tyro
+
+from training.figures import read_metrics
+from training.runs import METRICS
 
 COLOUR = "#c0392b"
 
@@ -27,15 +29,15 @@ class Measurement(NamedTuple):
 
 def read_measurements(folder: Path) -> list[Measurement]:
     """Return a run's measurements in order; raise `ValueError` if it has none."""
-    path = folder / "metrics.csv"
-    if not path.is_file():
+    path = folder / METRICS
+    if not path.exists():
         raise ValueError(f"run {folder} has no {path.name}; expected the folder of a training run")
     names = ("over_counting", "over_counting_low", "over_counting_high")
-    with open(path, encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row[names[0]]]
-    if not rows:
+    rows = read_metrics(path, ("plays", *names))
+    measured = [row for row in rows if all(row[name] for name in names)]
+    if not measured:
         raise ValueError(f"{path} has no measurement; train with evaluate-every above 0")
-    return [Measurement(int(row["plays"]), *(float(row[name]) for name in names)) for row in rows]
+    return [Measurement(int(row["plays"]), *(float(row[n]) for n in names)) for row in measured]
 
 
 def draw(measurements: list[Measurement], title: str, path: Path) -> None:
@@ -47,8 +49,13 @@ def draw(measurements: list[Measurement], title: str, path: Path) -> None:
     plays = [one.plays / 1e6 for one in measurements]
     figure, axes = pyplot.subplots(figsize=(6.4, 3.2), layout="constrained")
     lows, highs = [one.low for one in measurements], [one.high for one in measurements]
-    axes.fill_between(plays, lows, highs, color=COLOUR, alpha=0.2, linewidth=0)
-    axes.plot(plays, [one.mean for one in measurements], color=COLOUR)
+    means = [one.mean for one in measurements]
+    if len(measurements) > 1:
+        axes.fill_between(plays, lows, highs, color=COLOUR, alpha=0.2, linewidth=0)
+        axes.plot(plays, means, color=COLOUR)
+    else:  # no line and no area has one point
+        below, above = means[0] - lows[0], highs[0] - means[0]
+        axes.errorbar(plays, means, [[below], [above]], fmt="o", color=COLOUR, capsize=4)
     axes.axhline(0, color="0.6", linewidth=0.8)
     axes.set(title=title, xlabel="million plays", ylabel="points a deal over counting")
     axes.grid(color="0.92")

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from tqdm import tqdm
 
+from pisti_env.agents import POLICY as POLICY
 from pisti_env.agents import shipped_checkpoints
 from pisti_env.agents.checkpoint import Checkpoint, make_checkpoint, write_checkpoint
 from pisti_env.arena import evaluate, revision
@@ -36,14 +37,14 @@ from pisti_env.rules import Rules, parse_rules
 if TYPE_CHECKING:  # the trainer imports this file
     from training.selfplay import Settings
 
-POLICY, STATE, SETTINGS, VERSIONS, METRICS, RESULT = FILES = (
-    "policy.safetensors",
+STATE, SETTINGS, VERSIONS, METRICS, RESULT = (
     "state.safetensors",
     "settings.json",
     "versions.json",
     "metrics.csv",
     "result.json",
 )
+FILES = (POLICY, STATE, SETTINGS, VERSIONS, METRICS, RESULT)
 SNAPSHOTS = "snapshots"  # a folder in it
 PACKAGES = ("torch", "numpy", "numba", "safetensors", "gymnasium", "pettingzoo")
 MAX_JSON_BYTES = 2**20
@@ -255,14 +256,16 @@ def opened(
 
 def tell(text: str) -> None:
     """Print a line to who is watching, above a bar if there is one."""
-    tqdm.write(text, file=sys.stderr)
+    with contextlib.suppress(OSError):
+        tqdm.write(text, file=sys.stderr)
 
 
 def say(text: object) -> None:
     """Print a line to standard output. If that fails (a full disk, a pipe that nobody reads any
     more), nothing more is printed: what was learned is worth more than what is shown."""
     try:
-        print(text, flush=True)
+        tqdm.write(str(text), file=sys.stdout)  # above a bar if there is one
+        sys.stdout.flush()
     except OSError:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 

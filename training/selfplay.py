@@ -32,7 +32,6 @@ import numpy as np
 import torch
 import tyro
 from torch import Tensor
-from tqdm import tqdm
 
 from pisti_env.rules import Rules
 from pisti_env.vector import DealBatch
@@ -406,7 +405,7 @@ def train(
             if every and (last or status["update"] % every == 0):
                 status["strength"] = state.measure(learner, settings, status)
                 metrics |= figures.measured(status["strength"])
-                tqdm.write(figures.summary(status, speed))
+                runs.say(figures.summary(status, speed))
             write(status, {**metrics, "plays_per_second": speed})
             if time.monotonic() - saved >= settings.save_seconds:
                 state.save(folder, settings, learner, status)

@@ -137,7 +137,7 @@ def arrays_of(learner: "Learner") -> dict[str, np.ndarray]:
 
 def header_of(arrays: Mapping[str, np.ndarray], status: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the header of a state says."""
-    return {"format": STATE_FORMAT, "status": dict(status), "sha256": digest(arrays, status)}
+    return {"format": STATE_FORMAT, "status": status, "sha256": digest(arrays, status)}
 
 
 def digest(arrays: Mapping[str, np.ndarray], status: Mapping[str, Any]) -> str:

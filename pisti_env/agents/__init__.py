@@ -45,6 +45,7 @@ from pisti_env.rules import Rules, RulesLike, resolve_rules
 __all__ = ["Agent", "ask", "load", "shipped_checkpoints"]
 
 SUFFIX = ".safetensors"
+POLICY = f"policy{SUFFIX}"  # in the folder of a training run
 # Where shipped policies lie in an installed wheel, and in a checkout.
 _PACKAGE = Path(__file__).resolve().parents[1]
 CHECKPOINT_FOLDERS = (_PACKAGE / "checkpoints", _PACKAGE.parent / "checkpoints")
@@ -58,8 +59,9 @@ def load(
     device: str = "cpu",
     strict: bool = False,
 ) -> Agent:
-    """Return an agent: "random", "greedy", "counting", a checkpoint's path, the name of a policy
-    that comes with the package (`shipped_checkpoints` lists them), or "module:name".
+    """Return an agent: "random", "greedy", "counting", the path of a checkpoint or of a training
+    run's folder, the name of a policy that comes with the package (`shipped_checkpoints` lists
+    them), or "module:name".
 
     A name with a colon is imported, and no other: what `name` is in `module` is an agent, or makes
     one when it is called, with `rules` and `seed` if it has such arguments.
@@ -123,14 +125,16 @@ def shipped_checkpoints() -> dict[str, Path]:
 
 
 def _find_checkpoint(name: str) -> Path:
-    """Return the file of a checkpoint's path or of a shipped one's name."""
+    """Return the file of a checkpoint's path, of a training run's folder or of a shipped one's
+    name."""
     shipped = shipped_checkpoints()
     if name in shipped:
         return shipped[name]
-    if os.path.isfile(name):  # unlike Path's, False for a name that no file can have
-        return Path(name)
+    for path in (name, os.path.join(name, POLICY)):  # a file, or a run's folder
+        if os.path.isfile(path):  # unlike Path's, False for a name that no file can have
+            return Path(path)
     names = ", ".join([*baselines.BASELINES, *sorted(shipped)])
     raise ValueError(
-        f"agent is {quote(name)}; expected one of {names}, or the path of a checkpoint, or "
-        "module:name"
+        f"agent is {quote(name)}; expected one of {names}, or the path of a checkpoint or of a "
+        "training run, or module:name"
     )
