@@ -13,11 +13,14 @@ import pytest
 import ray
 import torch
 from ray.cluster_utils import Cluster
+from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.columns import Columns
 from ray.rllib.env.multi_agent_env_runner import MultiAgentEnvRunner
+from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 
 from pisti_env import Rules
 from pisti_env.agents.policy import PolicyAgent
+from pisti_env.single import PistiVectorEnv
 from training import rllib_ppo as script
 from training import runs
 
@@ -229,3 +232,30 @@ def test_training_goes_on_when_a_node_is_lost(cluster, tmp_path):
     assert len(alone) >= 2, "".join(lines)
     result = json.loads((folder / "result.json").read_text())
     assert result["illegal_actions"] == 0 and result["steps"] > 0
+
+
+@pytest.mark.parametrize("mode", ["sync", "vector_entry_point"])
+def test_rllib_counts_every_episode_of_an_environment_that_it_knows_by_name(mode):
+    """Held against what the environment told it. Actions are random, so most episodes are short."""
+    config = (
+        PPOConfig()
+        .environment("pisti_env:Pisti-v0", env_config={"opponent": "greedy"})
+        .env_runners(num_env_runners=0, num_envs_per_env_runner=4, gym_env_vectorize_mode=mode)
+        .debugging(seed=0, log_level="ERROR")
+    )
+    runner = SingleAgentEnvRunner(config=config)
+    envs, told = runner.env.unwrapped, []
+
+    def step(actions, step=envs.step):
+        told.append(step(actions))
+        return told[-1]
+
+    envs.step = step
+    assert isinstance(envs, PistiVectorEnv) == (mode == "vector_entry_point")
+    episodes = runner.sample(num_timesteps=600, random_actions=True)
+    ended = sum(int(terminated.sum()) for _, _, terminated, _, _ in told)
+    assert ended > 100
+    assert sum(episode.is_done for episode in episodes) == ended
+    assert runner.get_metrics()["num_episodes"].peek() == ended
+    paid = sum(rewards.sum() for _, rewards, *_ in told)
+    assert sum(episode.get_return() for episode in episodes) == pytest.approx(paid)
