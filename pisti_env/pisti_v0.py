@@ -230,7 +230,6 @@ class raw_env(AECEnv):
         self._to_play = ToPlay(self._encoder, 1)
         self._agent_to_act: str | None = None  # None once the episode is over
         self._under_way = False  # whether all is as the last reset or step leaves it
-        self._action = np.zeros(1, np.int64)
         self._no_mask = np.zeros(self._encoder.num_actions, np.int8)
         self.deals: list[list[dict[str, int]]] = []
         self.illegal_actions = 0  # so far, in all episodes
@@ -334,7 +333,7 @@ class raw_env(AECEnv):
 
         Raises `ValueError`, and changes nothing, for an action that is not in the hand.
         """
-        tables, one_thread = self._tables, self._tables.one_thread
+        tables, to_play, one_thread = self._tables, self._to_play, self._tables.one_thread
         if not one_thread.lock.acquire(False):  # what `with` does, in a third of its time
             one_thread.refuse()
         try:
@@ -346,9 +345,9 @@ class raw_env(AECEnv):
             if self.terminations[agent] or self.truncations[agent]:
                 self._was_dead_step(action)
                 return
-            self._action[0] = self._check_action(agent, action)
+            to_play.actions[0] = self._check_action(agent, action)
             self._under_way = False  # until all of it is done: it may be broken off
-            tables.play_on(self._action, self._to_play, _ONE)
+            tables.play_on(to_play)
             over = tables.scored.item() and self._end_deal()
             self._cumulative_rewards[agent] = 0.0
             by_side = tables.rewards.tolist()[0]
@@ -417,8 +416,9 @@ class raw_env(AECEnv):
         """Return what an agent observes, at any time: fresh arrays, in the form of its space."""
         if not self._under_way:
             self._ask_for_reset()
+        to_play = self._to_play
         if self._is_to_act(agent):
-            observation, mask = self._to_play.observation.copy(), self._to_play.mask.copy()
+            observation, mask = to_play.observation.copy(), to_play.mask.copy()
         else:
             observation = self._encode(agent, self._encoder)
             mask = self._no_mask.copy()

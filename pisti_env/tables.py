@@ -47,8 +47,9 @@ def warm_up() -> None:
         tables.play()
         to_play = ToPlay(encoding, 1)
         tables.observe(to_play, row)
-        to_play.find_illegal(row)
-        tables.play_on(to_play.masks.argmax(axis=1), to_play, row)
+        to_play.actions[:] = to_play.masks.argmax(axis=1)
+        to_play.find_illegal()
+        tables.play_on(to_play)
 
 
 class OneThread:
@@ -77,11 +78,12 @@ class OneThread:
 
 
 class ToPlay:
-    """What the seats to play observe at `num_tables` tables, as `Tables` rewrites it.
+    """What the seats to play observe at `num_tables` tables, as `Tables` rewrites it, and what they
+    do then: buffers that compiled code gets as they are made here, without a look at their types.
 
-    Attributes: `encoder`; `seats` (n,) int8; `observations` (n, d) float32; `masks`
-    (n, a) int8; `legal` (n,) int64, the masks as bits; `observation` (d,) and `mask` (a,) of the
-    first table.
+    Attributes: `encoder`; `seats` (n,) int8; `observations` (n, d) float32; `masks` (n, a) int8;
+    `legal` (n,) int64, the masks as bits; `observation` (d,) and `mask` (a,) of the first table;
+    `actions` (n,) int64, to be written before `Tables.play_on`.
     """
 
     def __init__(self, encoder: Encoder, num_tables: int):
@@ -90,6 +92,7 @@ class ToPlay:
         self.observations = np.zeros((num_tables, encoder.size), np.float32)
         self.masks = np.zeros((num_tables, encoder.num_actions), np.int8)
         self.legal = np.zeros(num_tables, np.int64)
+        self.actions = np.zeros(num_tables, np.int64)
         self._set_views()
 
     def _set_views(self) -> None:
@@ -106,9 +109,9 @@ class ToPlay:
         self.__dict__.update(own_arrays(state))
         self._set_views()
 
-    def find_illegal(self, actions: np.ndarray) -> int:
-        """Return the first table where `actions` (n,) int64 has an illegal one, -1 for none."""
-        return find_illegal(actions, self.legal, self.encoder.layouts)
+    def find_illegal(self) -> int:
+        """Return the first table where the action is an illegal one, -1 for none."""
+        return find_illegal(self.actions, self.legal, self.encoder.layouts)
 
 
 class Tables:
@@ -322,15 +325,16 @@ class Tables:
         if self.reward_kind != "difference":
             self._pay(rows)
 
-    def play_on(self, actions: np.ndarray, to_play: ToPlay, rows: np.ndarray) -> None:
-        """Play `actions` (n,) int64, which must be legal, at `rows` as `play` does, and rewrite
-        `to_play` there, but where the deal is scored now."""
+    def play_on(self, to_play: ToPlay, rows: np.ndarray | None = None) -> None:
+        """Play the actions of `to_play`, which must be legal, at `rows` (or at all tables, without)
+        as `play` does, and rewrite `to_play` there, but where the deal is scored now."""
+        rows = self.all_rows if rows is None else as_numbers(rows)
         quick(play_and_observe)(
             self.games,
             self._table_rules,
             to_play.encoder.layouts,
-            as_numbers(rows),
-            as_numbers(actions),
+            rows,
+            to_play.actions,
             self._played,
             to_play.seen,
         )

@@ -165,7 +165,7 @@ class DealBatch:
         tables, ended = self._tables, np.empty(self.num_envs, np.bool_)
 
         def play(rows: np.ndarray) -> None:
-            tables.play_on(actions, self._to_play, rows)
+            tables.play_on(self._to_play, rows)
             share = slice(rows[0], rows[-1] + 1)
             ended[share], self._deal_ended[share] = tables.over[share], tables.scored[share]
             if tables.scored[share].any():
@@ -173,7 +173,8 @@ class DealBatch:
 
         with tables.one_thread:
             self._check_under_way()
-            illegal = self._to_play.find_illegal(actions)
+            self._to_play.actions[:] = actions
+            illegal = self._to_play.find_illegal()
             if illegal >= 0:
                 self._refuse(illegal, int(actions[illegal]))
             self._under_way = False  # until all of it is played: it may be broken off

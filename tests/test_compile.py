@@ -113,7 +113,8 @@ def test_an_edit_in_another_file_is_seen(tmp_path):
     tables, to_play = Tables(Rules(), 1), ToPlay(encoder("kinds", Rules()), 1)
     tables.start(row)
     tables.observe(to_play, row)
-    tables.play_on(to_play.masks.argmax(axis=1), to_play, row)
+    to_play.actions[:] = to_play.masks.argmax(axis=1)
+    tables.play_on(to_play)
     print(tables.games["num_plays"][0])
     """
     shutil.copytree(ROOT / "pisti_env", tmp_path / "pisti_env")
