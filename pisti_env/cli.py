@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             name = f"pisti {options.command}"
             options.run(options)
     except (ValueError, OSError, MemoryError) as error:
-        reason = " ".join(str(error).split()) or "out of memory"
+        reason = shorten(" ".join(str(error).split()), 1000) or "out of memory"
         parser.exit(USER_MISTAKE, f"{name}: {reason}\n")
     except KeyboardInterrupt:
         parser.exit(INTERRUPTED, f"{name}: interrupted\n")
