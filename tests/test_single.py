@@ -743,6 +743,43 @@ def test_what_is_known_and_what_it_came_to_is_told_as_by_pettingzoo(players):
         env.view(7)
 
 
+@pytest.mark.parametrize("encoding", ["kinds", "full"])
+def test_it_goes_on_from_a_position(encoding):
+    """The learner gets the viewer's seat and sees what the position says; with the deck, the rest
+    of the deal is that of the deal which the position is of."""
+    rules = Rules(players=3, target=21)
+    first = make(opponent="greedy", rules=rules, observation=encoding)
+    observation, info = first.reset(seed=3, options={"scores": [4, 0, 9]})
+    for _ in range(2 if INTERPRETED else 19):  # into the second deal
+        observation, _, _, _, info = first.step(int(info["action_mask"].argmax()))
+    seat, line = first.seat, first.position(first.seat)
+    deck = first._core.tables.decks[0].tolist()
+    env = make(opponent="greedy", rules=rules, observation=encoding)
+    envs = PistiVectorEnv(4, opponent="greedy", rules=rules, observation=encoding)
+    shown, given = env.reset(seed=1, options={"position": line, "deck": deck})
+    rows, infos = envs.reset(seed=1, options={"position": line})
+    assert env.seat == seat and (envs.seats == seat).all()
+    assert same(shown, observation) and all(same(row, observation) for row in rows)
+    assert same(given["action_mask"], info["action_mask"])
+    assert (infos["action_mask"] == info["action_mask"]).all()
+    assert env.deals == first.deals[-1:] == envs.deals(3)
+    assert len({envs._core.tables.decks[table].tobytes() for table in range(4)}) == 4
+    while first.view(seat).stock_size or len(first.view(seat).hand) > 1:  # to the deal's last step
+        action = int(env.action_masks().argmax())
+        assert all(same(a, b) for a, b in zip(env.step(action), first.step(action), strict=True))
+    for wrong, words in [
+        ({"position": line, "dealer": 0}, "dealer is 0; expected none with a position"),
+        ({"position": line, "scores": [0, 0, 0]}, "expected none with a position"),
+        ({"position": line, "deck": deck[::-1]}, "deck is"),
+        ({"position": line + " "}, "position"),
+        ({"position": 5}, "position"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            env.reset(options=wrong)
+    with pytest.raises(ValueError, match="position has the rules"):
+        make(opponent="greedy", players=3).reset(options={"position": line})
+
+
 def test_how_it_was_made_is_written_as_json():
     path = Path(__file__).resolve().parents[1] / "checkpoints" / "pisti-2p.safetensors"
     setup = {"opponent": [path, "greedy"], "rules": Rules(), "ace_points": 1}
@@ -798,7 +835,10 @@ RESETS = [
     ({"seed": 1.5}, ["seed is 1.5"]),
     ({"seed": "1"}, ["seed is '1'"]),
     ({"options": ["seat"]}, ["options is ['seat']", "dict"]),
-    ({"options": {"decks": 1}}, ["reset option is 'decks'", "deck, dealer, scores, seat"]),
+    (
+        {"options": {"decks": 1}},
+        ["reset option is 'decks'", "deck, dealer, scores, seat, position"],
+    ),
     ({"options": {"seat": 2}}, ["seat is 2", "0 to 1"]),
     ({"options": {"dealer": 2}}, ["dealer is 2"]),
     ({"options": {"scores": [1, 2]}}, ["scores is [1, 2]", "no target"]),

@@ -58,11 +58,14 @@ in the end, less the others' mean.
 ### Reset
 
 `reset(seed=…, options={"deck": […], "dealer": i, "scores": […], "seat": i})`, each optional. `seat`
-is the learner's in this episode; the rest, and what is refused, is as in `pisti_v0.reset`. A seed
-decides this episode and all that follow until the next seed: decks, dealers, the learner's seats,
-which opponents are drawn and what they draw. The decks and dealers are those of `pisti_v0.env` with
-this seed. Seeds are ints from 0 to 2**64 - 1; before the first seed the stream is an unpredictable
-one.
+is the learner's in this episode; the rest, and what is refused, is as in `pisti_v0.reset`. So is
+`options={"position": …}`, with or without a `deck`: unless `seat` says otherwise, the learner has
+the seat of the position's viewer, and what that seat does not know is drawn at each table.
+
+A seed decides this episode and all that follow until the next seed: decks, dealers, the learner's
+seats, which opponents are drawn and what they draw. The decks and dealers are those of
+`pisti_v0.env` with this seed. Seeds are ints from 0 to 2**64 - 1; before the first seed the stream
+is an unpredictable one.
 
 ### Many tables
 

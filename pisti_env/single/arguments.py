@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 from gymnasium.envs.registration import EnvSpec
 
 from pisti_env.checks import check_dealer, check_deck, check_scores, is_int
+from pisti_env.position import check_position
 from pisti_env.quote import quote
 from pisti_env.rules import ArgumentError, Rules
 
-RESET_OPTIONS = ("deck", "dealer", "scores", "seat")
+RESET_OPTIONS = ("deck", "dealer", "scores", "seat", "position")
 
 
 class Arguments(NamedTuple):
@@ -64,12 +65,21 @@ def read_options(rules: Rules, options: Any, known: tuple[str, ...]) -> dict[str
     for name in options:
         if name not in known:
             raise ValueError(f"reset option is {quote(name)}; expected one of {', '.join(known)}")
-    checks = (check_deck, check_dealer, check_scores, check_seat)
-    return {
+    checks = (check_deck, check_dealer, check_scores, check_seat, check_position)
+    given: dict[str, Any] = {
         name: check(rules, options[name])
         for name, check in zip(RESET_OPTIONS, checks, strict=True)
         if options.get(name) is not None
     }
+    if "position" in given:
+        for name in ("dealer", "scores"):
+            if name in given:
+                raise ValueError(f"{name} is {quote(options[name])}; expected none with a position")
+        if "deck" in given:
+            given["position"].check_deck_fits(given["deck"].tolist())
+        if given["position"].view.viewer is not None:
+            given.setdefault("seat", given["position"].view.viewer)
+    return given
 
 
 def spec_for_json(spec: EnvSpec | None) -> EnvSpec | None:

@@ -20,7 +20,7 @@ from pisti_env.game import NOBODY
 from pisti_env.knowledge import View, hand_of, make_view
 from pisti_env.observation import Encoder, encoder
 from pisti_env.plain import printable
-from pisti_env.position import write_position
+from pisti_env.position import Position, write_position
 from pisti_env.quote import quote
 from pisti_env.render import as_text
 from pisti_env.rules import Rules
@@ -115,18 +115,31 @@ class LearnerTables:
         dealer: int | None = None,
         scores: np.ndarray | None = None,
         seat: int | None = None,
+        position: Position | None = None,
     ) -> None:
         """Begin an episode at the tables `rows`, with what is given, checked before, at each."""
         self.gained[rows] = 0.0
         for row in rows.tolist():
             self._deals[row] = []
         self._seat_everyone(rows, self._seat if seat is None else seat)
+        if position is not None:
+            self._begin_from(rows, position, None if deck is None else deck.tolist())
+            return
         self.tables.start(
             rows,
             None if deck is None else np.broadcast_to(deck, (len(rows), len(deck))),
             None if dealer is None else np.full(len(rows), dealer),
             scores,
         )
+
+    def _begin_from(self, rows: np.ndarray, position: Position, deck: list[int] | None) -> None:
+        """Go on from a position at the tables `rows`, with a deck that fits it or drawn ones."""
+        last_deal = position.view.last_deal
+        for row in rows.tolist():
+            position.start(self.tables, np.array([row]), deck)
+            if last_deal is not None:
+                scores = [[side[name] for name in _SCORE_NAMES] for side in last_deal]
+                self._deals[row] = [np.array(scores)]
 
     def _seat_everyone(self, rows: np.ndarray, seat: int | None) -> None:
         """Give the learner its seat at the tables `rows`, drawn if it is None, and draw agents."""
