@@ -419,7 +419,7 @@ def test_results_as_text(quick_matches):
 
 
 def test_an_evaluation_shows_itself_as_a_table():
-    evaluation = evaluate(["greedy", "random"], deals=2, names=["<b>", "it & I"])
+    evaluation = evaluate(["greedy", "random"], deals=2, names=["<b>", "it & I"], match=False)
     assert repr(evaluation) == str(evaluation) and "<b> against it & I" in repr(evaluation)
     table = evaluation._repr_html_()
     assert table.count("<tr>") == 2 and "<td>&lt;b&gt; against it &amp; I</td>" in table

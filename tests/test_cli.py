@@ -266,6 +266,7 @@ def test_results_are_written_before_they_are_shown(
     assert ran.status == status and said in ran.err and bool(said) == bool(ran.err)
 
 
+@pytest.mark.compiled  # all matches of an evaluation are played
 @pytest.mark.skipif(os.name == "nt", reason="streams are closed in a shell of Unix")
 @pytest.mark.parametrize("closed", ["1>&-", "2>&-", "1>&- 2>&- 0<&-"])
 def test_a_program_without_streams(tmp_path, closed):
