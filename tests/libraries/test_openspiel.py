@@ -12,17 +12,22 @@ import pytest
 pyspiel = pytest.importorskip("pyspiel")
 pytest.importorskip("tree", reason="OpenSpiel's agents need dm-tree")
 
-from open_spiel.python.algorithms import exploitability, external_sampling_mccfr
+from open_spiel.python.algorithms import (
+    exploitability,
+    external_sampling_mccfr,
+    generate_playthrough,
+)
 from open_spiel.python.policy import UniformRandomPolicy
 
+from pisti_env import Rules, pisti_v0
 from pisti_env import game as engine
-from pisti_env import pisti_v0
 from pisti_env.agents import load
 from pisti_env.agents.checkpoint import read_checkpoint
 from pisti_env.agents.policy import PolicyAgent
 from pisti_env.cards import JACK, KIND_OF_CARD
-from pisti_env.openspiel import ask, deal_out, hands_by_next_kind
-from pisti_env.rules import parse_rules
+from pisti_env.openspiel import ask, deal_out
+from pisti_env.openspiel.deal import hands_by_next_kind
+from pisti_env.rules import PRESETS, parse_rules
 from training import openspiel as script
 
 SMALL = "ranks=3,copies=3,hand_size=2"
@@ -69,24 +74,115 @@ def random_states(game, rng, deals=1):
 # The game.
 
 
-@pytest.mark.parametrize(
-    "rules",
-    [
-        "standard",
-        "players=3",
-        "players=4",
-        "players=5",
-        "players=6",
-        "players=4,partners=False,starters_seen_by=all",
-        "players=4,starters_seen_by=side",
-        "bottom_shown",
-        "starter_jack=stock_middle,players=3",
-        "players=5,packs=1,majority=27",
-        SMALL,
-    ],
-)
+# Every preset with every number of players that it can have.
+PRESET_GAMES = [
+    f"{preset},target=None,players={players}"
+    for preset in PRESETS
+    for players in range(2, 7)
+    if not (preset == "bottom_shown" and players in (5, 6) and Rules(players=players).num_leftovers)
+]
+OTHER_GAMES = [
+    "players=4,partners=False,starters_seen_by=all",
+    "players=4,starters_seen_by=side",
+    "starter_jack=stock_middle,players=3",
+    "starter_jack=stock_bottom,players=4",
+    "players=5,packs=1,majority=27",
+    "players=5,packs=1,leftovers=burn",
+    SMALL,
+]
+
+
+@pytest.mark.parametrize("rules", [*PRESET_GAMES, *OTHER_GAMES])
 def test_openspiels_own_simulation_passes(rules):
-    pyspiel.random_sim_test(load_game(rules), num_sims=1, serialize=True, verbose=False)
+    pyspiel.random_sim_test(load_game(rules), num_sims=2, serialize=True, verbose=False)
+
+
+@pytest.mark.parametrize("rules", [*PRESET_GAMES, *OTHER_GAMES])
+def test_openspiels_playthrough_is_written(rules):
+    name = str(load_game(rules))
+    text = generate_playthrough.playthrough(name, [], seed=1)
+    assert "IsTerminal() = True" in text and "PublicObservationString()" in text
+
+
+@pytest.mark.parametrize("rules", SMALL_RULES)
+def test_no_history_is_longer_than_the_game_says(rules):
+    game = load_game(rules)
+    chances, plays, nodes = 0, 0, [(game.new_initial_state(), 0, 0)]
+    while nodes:
+        state, drawn, played = nodes.pop()
+        chances, plays = max(chances, drawn), max(plays, played)
+        if not state.is_terminal():
+            by_chance = state.is_chance_node()
+            after = (drawn + by_chance, played + (not by_chance))
+            nodes += [(state.child(kind), *after) for kind in state.legal_actions()]
+    assert plays == game.max_game_length()
+    assert chances <= game.max_chance_nodes_in_history()
+    assert game.max_move_number() == plays + game.max_chance_nodes_in_history()
+
+
+@pytest.mark.parametrize("recall", [False, True], ids=["observation", "information state"])
+@pytest.mark.parametrize("rules", ["standard", "players=4,starters_seen_by=all", "bottom_shown"])
+def test_public_and_private_parts_are_what_they_are_called(rules, recall):
+    game, rng = load_game(rules), np.random.default_rng(6)
+    single, none = pyspiel.PrivateInfoType.SINGLE_PLAYER, pyspiel.PrivateInfoType.NONE
+    public, private, all_of_it = (
+        game.make_py_observer(pyspiel.IIGObservationType(*parts))
+        for parts in ((True, recall, none), (False, recall, single), (True, recall, single))
+    )
+    everything = pyspiel.PrivateInfoType.ALL_PLAYERS
+    assert game.make_py_observer(pyspiel.IIGObservationType(True, recall, everything)) is None
+    assert game.make_py_observer(pyspiel.IIGObservationType(False, recall, none)) is None
+    wholes, parts = {}, {}
+    for state in random_states(game, rng, deals=3):
+        player = state.current_player()
+        twin = state.resample_from_infostate(player, rng.random)
+        seen = []
+        for other in range(game.num_players()):
+            public.set_from(state, other)
+            private.set_from(state, other)
+            all_of_it.set_from(state, other)
+            seen.append((public.tensor.tobytes(), public.string_from(state, other)))
+            for name, piece in private.dict.items():
+                if name == "hand" or not state.deal.starters_are_public:
+                    assert (piece == all_of_it.dict[name]).all()
+            # The parts tell the whole: whoever has the same parts has the same whole.
+            key = (other, public.tensor.tobytes(), private.tensor.tobytes())
+            whole = all_of_it.tensor.tobytes()
+            assert wholes.setdefault(key, whole) == whole
+            key = (other, public.string_from(state, other), private.string_from(state, other))
+            text = all_of_it.string_from(state, other)
+            assert parts.setdefault(key, text) == text
+        assert len(set(seen)) == 1
+        public.set_from(twin, player)
+        assert public.tensor.tobytes() == seen[0][0]
+        assert "hand" in private.dict and "hand" not in public.dict
+
+
+def test_a_wrong_answer_or_draw_leaves_the_state_as_it_is():
+    class Stubborn:
+        rules, observation = Rules(), "kinds"
+
+        def act(self, observation, mask, seeds=None):
+            return int(np.argmin(mask))
+
+    class Broken(Stubborn):
+        def act(self, observation, mask, seeds=None):
+            raise RuntimeError("no idea")
+
+    state = next(random_states(load_game(), np.random.default_rng(0)))
+    before = str(state), state.history()
+    for agent, error in ((Stubborn(), ValueError), (Broken(), RuntimeError)):
+        with pytest.raises(error):
+            ask(agent, state)
+        assert (str(state), state.history()) == before
+    kind = next(kind for kind in range(15) if kind not in state.legal_actions())
+    with pytest.raises(ValueError, match="not in the hand"):
+        state.deal.play(kind)
+    assert str(state) == before[0]
+    chance = load_game("ranks=3,copies=3,hand_size=2").new_initial_state()
+    with pytest.raises(ValueError, match="action is 5; expected one of"):
+        chance.deal.draw(5)
+    assert chance.chance_outcomes() == load_game(SMALL).new_initial_state().chance_outcomes()
 
 
 def test_rules_in_parameters_and_in_names():

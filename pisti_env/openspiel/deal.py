@@ -1,30 +1,5 @@
-"""Pişti as a game of OpenSpiel: CFR, exploitability, IS-MCTS, NFSP and the like. Needs the extra
-`openspiel`; importing this module registers the game.
-
-```python
-import pyspiel
-import pisti_env.openspiel
-
-game = pyspiel.load_game("python_pisti", {"rules": "players=3,hand_size=2"})
-game = pyspiel.load_game("python_pisti(rules=loose+players:3+hand_size:2)")  # in a name: + and :
-```
-
-One deal, since OpenSpiel knows no matches: rules with a target are refused. Player i sits in seat
-i; player 0 leads, so the last one deals. Returns are what the environment pays in all: the points
-of the player's side, less the mean of the other sides'. Actions are the 15 kinds of cards, of
-plays and of chance alike. Information states are the encoding `"kinds_history"`, observations
-`"kinds"`; `observation.describe` says what is in them, and the observers have their pieces by name.
-
-Chance is explicit, and draws a card only when somebody gets to see it: a hand when its packet is
-dealt, the face-down starters when they are captured, what nobody has seen before the last play.
-That is exact, since cards that nobody has seen are equally likely in any order. A hand is drawn
-from its lowest kind to its highest, since the order in it means nothing, and where only one outcome
-is left there is no chance node. So the tree is as small as the game allows.
-
-Suits do not matter, and the cards of a kind are drawn in order of suit. It follows that a card
-which everyone knows to be in a hand (`bottom_card_shown`, a `starter_jack` in the stock) is played
-before another one of its kind.
-"""
+"""A deal whose cards are drawn one by one, as chance nodes need it; and what all deals of a game
+have in common."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -32,16 +7,13 @@ from math import comb
 from typing import Any
 
 import numpy as np
-import pyspiel
 
 from pisti_env import game as engine
-from pisti_env.agents import Agent
-from pisti_env.agents.hosting import choose_card
-from pisti_env.cards import JACK, KIND_NAMES, KIND_OF_CARD, NO_CARD, NUM_KINDS
-from pisti_env.game import FACE_DOWN, NOBODY, STARTER
+from pisti_env.cards import JACK, KIND_OF_CARD, NO_CARD, NUM_KINDS
+from pisti_env.game import FACE_DOWN, STARTER
+from pisti_env.knowledge import deal_unknown
 from pisti_env.observation import Encoder, encoder
-from pisti_env.quote import quote
-from pisti_env.rules import NUM_STARTERS, Rules, parse_rules, rules_text
+from pisti_env.rules import NUM_STARTERS, Rules
 from pisti_env.tables import Tables, pay_at_the_end, warm_up
 
 Outcomes = tuple[tuple[int, float], ...]
@@ -52,143 +24,9 @@ _OVER = np.ones(1, np.bool_)
 _KINDS = bytes(KIND_OF_CARD.tolist()).ljust(256, b"\xff")
 _LETTERS = b"A23456789TJQKcd".ljust(256, b"?")
 
-GAME_TYPE = pyspiel.GameType(
-    short_name="python_pisti",
-    long_name="Pişti",
-    dynamics=pyspiel.GameType.Dynamics.SEQUENTIAL,
-    chance_mode=pyspiel.GameType.ChanceMode.EXPLICIT_STOCHASTIC,
-    information=pyspiel.GameType.Information.IMPERFECT_INFORMATION,
-    utility=pyspiel.GameType.Utility.ZERO_SUM,
-    reward_model=pyspiel.GameType.RewardModel.TERMINAL,
-    max_num_players=engine.MAX_PLAYERS,
-    min_num_players=2,
-    provides_information_state_string=True,
-    provides_information_state_tensor=True,
-    provides_observation_string=True,
-    provides_observation_tensor=True,
-    parameter_specification={"rules": "standard"},
-)
 
-
-class PistiGame(pyspiel.Game):
-    """One deal of Pişti under some rules, given as on the command line."""
-
-    def __init__(self, params: dict[str, Any] | None = None):
-        text = (params or {}).get("rules", "standard")
-        rules = parse_rules(text.replace("+", ",").replace(":", "="))
-        if rules.target is not None:
-            raise ValueError(
-                f"target is {rules.target}, but python_pisti plays one deal; allowed: None, which "
-                "rules such as 'istanbul,target=None' set"
-            )
-        self.rules = rules
-        self.table = Table(rules)
-        most = float(rules.max_deal_points)
-        info = pyspiel.GameInfo(
-            num_distinct_actions=NUM_KINDS,
-            max_chance_outcomes=NUM_KINDS,
-            num_players=rules.players,
-            min_utility=-most / (rules.sides - 1),
-            max_utility=most,
-            utility_sum=0.0,
-            max_game_length=rules.num_plays,
-        )
-        # OpenSpiel's names of games have no commas or equals signs within a parameter.
-        text = rules_text(rules).replace(",", "+").replace("=", ":")
-        super().__init__(GAME_TYPE, info, {"rules": text})
-
-    def new_initial_state(self) -> "PistiState":
-        """Return a state in which nothing has been dealt."""
-        return PistiState(self)
-
-    def make_py_observer(
-        self, iig_obs_type: Any = None, params: dict[str, Any] | None = None
-    ) -> "PistiObserver":
-        """Return an observer of information states (perfect recall) or of observations."""
-        if params:
-            raise ValueError(f"params is {quote(params)}; expected none")
-        return PistiObserver(self.rules, iig_obs_type)
-
-
-class PistiState(pyspiel.State):
-    """A deal in progress, see `Deal`."""
-
-    def __init__(self, game: PistiGame):
-        super().__init__(game)
-        self.deal = Deal(game.table)
-
-    def current_player(self) -> int:
-        """Return whose turn it is."""
-        if self.deal.outcomes:
-            return int(pyspiel.PlayerId.CHANCE)
-        return int(pyspiel.PlayerId.TERMINAL) if self.is_terminal() else self.deal.to_play
-
-    def is_terminal(self) -> bool:
-        """Return whether the deal is scored."""
-        return not self.deal.outcomes and self.deal.to_play == NOBODY
-
-    def returns(self) -> list[float]:
-        """Return every player's points less the mean of the other sides', 0 before the end."""
-        return self.deal.margins() if self.is_terminal() else [0.0] * self.num_players()
-
-    def chance_outcomes(self) -> list[tuple[int, float]]:
-        """Return the kinds that may be drawn, with their probabilities."""
-        return list(self.deal.outcomes)
-
-    def resample_from_infostate(self, player: int, probability_sampler: Any) -> "PistiState":
-        """Return a state that `player` cannot tell from this one: the cards that it has not seen
-        are dealt anew, all deals equally likely. The sampler gives numbers from 0 to 1."""
-        rng = np.random.default_rng(int(probability_sampler() * 2**53))
-        turned, deck = self.deal.redeal(player, rng)
-        return deal_out(self.get_game(), turned, deck, self.deal.plays())
-
-    def _legal_actions(self, player: int) -> list[int]:
-        return self.deal.legal_kinds()
-
-    def _apply_action(self, action: int) -> None:
-        if self.deal.outcomes:
-            self.deal.draw(action)
-        else:
-            self.deal.play(action)
-
-    def _action_to_string(self, player: int, action: int) -> str:
-        verb = "draw" if player == pyspiel.PlayerId.CHANCE else "play"
-        return f"{verb} {KIND_NAMES[action]}"
-
-    def __str__(self) -> str:
-        return self.deal.text(range(self.num_players()))
-
-
-class PistiObserver:
-    """What a player knows, as numbers (`tensor`, by name in `dict`) and as text."""
-
-    def __init__(self, rules: Rules, iig_obs_type: Any = None):
-        kind = iig_obs_type or pyspiel.IIGObservationType(perfect_recall=False)
-        if not kind.public_info or kind.private_info != pyspiel.PrivateInfoType.SINGLE_PLAYER:
-            raise ValueError(f"iig_obs_type is {kind}; expected public_info and one player's own")
-        self._perfect_recall = kind.perfect_recall
-        self._encoder = _encoder(rules, kind.perfect_recall)
-        self._buffer = np.zeros((1, self._encoder.size), np.float32)
-        self.tensor = self._buffer[0]
-        self.dict = {row.name: self.tensor[row.slice] for row in self._encoder.layout}
-
-    def set_from(self, state: PistiState, player: int) -> None:
-        """Write what `player` knows; nothing before the first packet is dealt."""
-        if state.deal.is_dealt:
-            self._encoder.encode(state.deal.games, _ONE, np.array([player]), self._buffer)
-        else:
-            self.tensor.fill(0)
-
-    def string_from(self, state: PistiState, player: int) -> str:
-        """Return what `player` knows as text; equal texts are equal information states."""
-        if self._perfect_recall:
-            return state.deal.text([player])
-        self.set_from(state, player)
-        pieces = [f"{name}:{values.tolist()}" for name, values in self.dict.items() if values.any()]
-        return " ".join([f"p{player}", *pieces])
-
-
-def _encoder(rules: Rules, perfect_recall: bool) -> Encoder:
+def encoding_of(rules: Rules, perfect_recall: bool) -> Encoder:
+    """Return the encoding of information states (perfect recall) or of observations."""
     return encoder("kinds_history" if perfect_recall else "kinds", rules)
 
 
@@ -204,7 +42,7 @@ class Table:
         # Cards of one block are drawn together: the starters, a hand, or what is left over.
         hands, places = rules.num_plays // rules.hand_size, range(rules.deck_size - NUM_STARTERS)
         self.block_of = [-1] * NUM_STARTERS + [min(k // rules.hand_size, hands) for k in places]
-        self._action_of_card = _encoder(rules, True).action_of_card
+        self._action_of_card = encoding_of(rules, True).action_of_card
         self._tables = Tables(rules, 1)
         self.too_many_jacks = self._count_too_many_jacks()
 
@@ -293,21 +131,31 @@ class Deal:
         pay_at_the_end(_ONE, _OVER, points, margins)
         return [float(margins[0, rules.side(seat)]) for seat in range(rules.players)]
 
-    def text(self, seats: Iterable[int]) -> str:
+    @property
+    def starters_are_public(self) -> bool:
+        """Whether everyone knows the face-down starters."""
+        return self._know_starters(range(self._table.rules.players))
+
+    def text(self, seats: Sequence[int], public: bool = True) -> str:
         """Return what some seats know: their hands, the starter, jacks turned up before it, a shown
-        bottom card, face-down starters, plays. `c` is the two of clubs, `d` the ten of diamonds."""
+        bottom card, face-down starters, plays. `c` is the two of clubs, `d` the ten of diamonds.
+
+        Without seats it is what is public; with `public` False, only what is not."""
         if not self.is_dealt:
             return ""
-        seats = list(seats)
         hands = [f"p{seat} {_letters(sorted(self.hand(seat)))}" for seat in seats]
         deck = self.games["deck"][0]
-        starters = b""
-        if self.games["knows_starters"][0, seats].any():
-            starters = deck[:FACE_DOWN].tobytes().translate(_KINDS)
+        told = self.starters_are_public or any(self._know_starters([seat]) for seat in seats)
+        starters = deck[:FACE_DOWN].tobytes().translate(_KINDS) if told else b""
+        if not public:
+            return " ".join([*hands, _letters(b"" if self.starters_are_public else starters)])
         jacks, bottom = int(self.games["num_shown_jacks"][0]), int(self.games["bottom_card"][0])
         bottom_kind = [] if bottom == NO_CARD else [KIND_OF_CARD[bottom]]
         known = ([KIND_OF_CARD[deck[STARTER]]], [JACK] * jacks, bottom_kind, starters)
         return " ".join([*hands, *map(_letters, known), _letters(self._played())])
+
+    def _know_starters(self, seats: Sequence[int]) -> bool:
+        return bool(self.games["knows_starters"][0, seats].all())
 
     def play(self, kind: int) -> None:
         """Play a kind of the hand to play; what it brings to light is drawn next."""
@@ -318,7 +166,9 @@ class Deal:
         self._settle()
 
     def draw(self, kind: int) -> None:
-        """Draw a kind, one of `outcomes`."""
+        """Draw a kind, one of `outcomes`; raise `ValueError` if it is none."""
+        if kind not in dict(self.outcomes):
+            raise ValueError(f"action is {kind}; expected one of {sorted(dict(self.outcomes))}")
         self._put(kind)
         self._settle()
 
@@ -410,73 +260,18 @@ class Deal:
         """Deal the cards that a seat has not seen anew: the kinds turned up, with those at the
         bottom of the stock, and the kinds of the whole deck in the engine's order. Each deal that
         the seat cannot rule out is equally likely."""
-        turned = KIND_OF_CARD[list(self._turned)].tolist()
-        while True:
-            deck = self._deal_unseen(seat, rng)
-            if not self._bottom:
-                return turned, deck
-            if KIND_OF_CARD[self._bottom[-1]] == JACK:  # the stock is all jacks
-                return turned + [JACK] * len(self._bottom), deck
-            # The card shown came from below any number of the jacks that lie next to it now. The
-            # more there are, the more orders of the stock this deck stands for.
-            stock = deck[NUM_STARTERS:-1][::-1].tolist()
+        rules, games = self._table.rules, _copy(self.games)
+        deck = games["deck"][0, : rules.deck_size]
+        undrawn = Counter(rules.deck_cards()) - Counter(deck.tolist())  # NO_CARD is none of them
+        deck[deck == NO_CARD] = list(undrawn.elements())
+        deal_unknown(games, rules, seat, int(rng.integers(2**63)))
+        kinds, below = KIND_OF_CARD[deck], KIND_OF_CARD[list(self._bottom)].tolist()
+        if below and below[-1] != JACK:
+            # The card shown came from below any number of the jacks that lie next to it now.
+            stock = kinds[NUM_STARTERS:-1][::-1].tolist()
             jacks = next((n for n, kind in enumerate(stock) if kind != JACK), len(stock))
-            if rng.integers(len(self._table.cards_of[JACK]) + 1) <= jacks:
-                below = [JACK] * int(rng.integers(jacks + 1))
-                return turned + below + [int(deck[-1])], deck
-
-    def _deal_unseen(self, seat: int, rng: np.random.Generator) -> np.ndarray:
-        """Return a deck of kinds in which a seat's unseen cards are in any order, and the cards of
-        every hand too."""
-        games, rules = self.games, self._table.rules
-        all_jacks = self._bottom and KIND_OF_CARD[self._bottom[-1]] == JACK
-        known = self._table.lay_out(self._turned, self._bottom if all_jacks else self._bottom[-1:])
-        deck = _kinds_or_none(known["deck"][0, : rules.deck_size])
-        if games["knows_starters"][0, seat]:
-            deck[:FACE_DOWN] = KIND_OF_CARD[games["deck"][0, :FACE_DOWN]]
-        for hand, kinds in self._seen_of_hands(seat).items():
-            places = NUM_STARTERS + hand * rules.hand_size + np.arange(rules.hand_size)
-            seen = Counter(kinds) - Counter(deck[places].tolist())
-            free = rng.permutation(places[deck[places] == NO_CARD])
-            deck[free[: seen.total()]] = list(seen.elements())
-        unseen = Counter(KIND_OF_CARD[list(rules.deck_cards())].tolist())
-        unseen -= Counter(deck[deck != NO_CARD].tolist())
-        deck[deck == NO_CARD] = rng.permutation(list(unseen.elements()))
-        return deck
-
-    def _seen_of_hands(self, seat: int) -> dict[int, list[int]]:
-        """Return the kinds of every hand dealt so far, in dealing order, that a seat has seen."""
-        rules = self._table.rules
-        packet = int(self.games["packet"][0])
-        hands: dict[int, list[int]] = {hand: [] for hand in range(packet * rules.players)}
-        for number, kind in enumerate(self._played()):
-            earlier, turn = divmod(number, rules.packet_size)
-            hands[earlier * rules.players + turn % rules.players].append(kind)
-        hands[(packet - 1) * rules.players + seat] += self.hand(seat)
-        return hands
-
-
-def ask(agent: Agent, state: PistiState) -> int:
-    """Return the kind that one of the package's agents plays at a player's node.
-
-    An agent that tells suits apart sees some of which nobody should make anything: see above.
-    """
-    return int(KIND_OF_CARD[choose_card(agent, state.get_game().rules, state.deal.games)])
-
-
-def deal_out(
-    game: PistiGame, turned: Sequence[int], deck: np.ndarray, plays: Iterable[int]
-) -> PistiState:
-    """Return the state after a deck has been dealt, as `Deal.redeal` returns it, and played."""
-    state, plays = game.new_initial_state(), iter(plays)
-    while not state.is_terminal():
-        if state.deal.outcomes:
-            state.apply_action(state.deal.next_of(turned, deck))
-        elif (kind := next(plays, None)) is not None:
-            state.apply_action(kind)
-        else:
-            break
-    return state
+            below = [JACK] * int(rng.integers(jacks + 1)) + below[-1:]
+        return KIND_OF_CARD[list(self._turned)].tolist() + below, kinds
 
 
 def hands_by_next_kind(left: Sequence[int], drawn: Sequence[int], size: int) -> dict[int, float]:
@@ -520,13 +315,6 @@ def _copy(games: np.ndarray) -> np.ndarray:
     return games.view(np.uint8).copy().view(engine.GAME)
 
 
-def _kinds_or_none(deck: np.ndarray) -> np.ndarray:
-    return np.where(deck == NO_CARD, NO_CARD, KIND_OF_CARD[deck])
-
-
 def _letters(kinds: Iterable[int]) -> str:
     """Return kinds as text, `-` for none."""
     return bytes(kinds).translate(_LETTERS).decode() or "-"
-
-
-pyspiel.register_game(GAME_TYPE, PistiGame)
