@@ -49,7 +49,7 @@ from training.network import Network, masked_log_probs  # noqa: E402
 from training.selfplay import (  # noqa: E402
     Settings,
 )
-from training.settings import check_settings  # noqa: E402
+from training.settings import check_settings, read_settings  # noqa: E402
 
 ONE_ROUND = "players=6,packs=1,ranks=5,copies=2,hand_size=1,target=9"
 
@@ -118,7 +118,7 @@ def test_a_run_starts_from_the_network_of_another(tmp_path, monkeypatch):
     assert all(np.allclose(before[name], after[name], atol=1e-6) for name in names)
     training = read_checkpoint(second / "policy.safetensors").metadata["training"]
     assert training["start_from"] == "first"
-    assert runs.read_settings(Settings, second, {}).start_from == first
+    assert read_settings(Settings, second, {}).start_from == first
     with pytest.raises(SystemExit, match=r"start-from is .* which has neither"):
         start("--start-from", tmp_path, "--run", rest)
     with pytest.raises(SystemExit, match="made for players=2 and cannot play players=3"):
@@ -771,3 +771,36 @@ def test_a_screen_that_takes_nothing_costs_no_training(tmp_path, monkeypatch, nu
     assert (tmp_path / runs.POLICY).is_file()
     results = json.loads((tmp_path / runs.RESULT).read_text(encoding="utf-8"))["results"]
     assert [result["agents"][1] for result in results] == ["random", "greedy"]
+
+
+def test_a_librarys_run_without_what_it_saved_cannot_go_on(tmp_path):
+    def refusal():
+        with pytest.raises(ValueError) as refused:
+            runs.read_result(tmp_path, "model.zip")
+        return str(refused.value)
+
+    assert "has no result.json" in refusal()
+    (tmp_path / "result.json").write_text('{"steps": 5, "seconds": 1.5}')
+    assert "has no model.zip" in refusal()
+    (tmp_path / "model.zip").write_bytes(b"damaged")
+    assert "has no 'illegal_actions'" in refusal()
+    (tmp_path / "result.json").write_text('{"steps": "5", "seconds": 1, "illegal_actions": 0}')
+    assert "'steps' in" in refusal() and "expected an int" in refusal()
+    refused = pytest.raises(ValueError, match=r"model\.zip cannot be used.*KeyError")
+    with refused, runs.going_on(tmp_path / "model.zip"):
+        raise KeyError("weights")
+
+
+def test_a_librarys_run_that_fails_leaves_a_folder_only_with_a_policy(tmp_path):
+    settings = runs.LibrarySettings(run=tmp_path / "run")
+
+    def fail(trained):
+        with runs.new_run("test", (), settings) as folder:
+            if trained:
+                (folder / "policy.safetensors").touch()
+            raise OSError("full")
+
+    for trained in (False, True):
+        with pytest.raises(OSError, match="full"):
+            fail(trained)
+        assert settings.run.exists() == trained

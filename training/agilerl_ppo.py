@@ -145,16 +145,16 @@ def main() -> None:
     """Train as the command line says."""
     settings = tyro.cli(Settings, prog="python -m training.agilerl_ppo", description=__doc__)
     try:
-        folder = runs.open_run("agilerl", PACKAGES, settings)
-        np.random.seed(settings.seed)  # noqa: NPY002, AgileRL draws from it
-        torch.manual_seed(settings.seed)
-        envs = make_envs(settings)
-        budget = runs.Budget(settings)
-        with budget.used_up_by_signals():
-            agent, steps = train(settings, envs, budget)
-        policy = runs.policy_of(agent.actor.modules(), settings)
-        illegal = envs.unwrapped.illegal_actions
-        runs.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
+        with runs.new_run("agilerl", PACKAGES, settings) as folder:
+            np.random.seed(settings.seed)  # noqa: NPY002, AgileRL draws from it
+            torch.manual_seed(settings.seed)
+            envs = make_envs(settings)
+            budget = runs.Budget(settings)
+            with budget.used_up_by_signals():
+                agent, steps = train(settings, envs, budget)
+            policy = runs.policy_of(agent.actor.modules(), settings)
+            illegal = envs.unwrapped.illegal_actions
+            runs.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
     except (OSError, ValueError) as error:
         sys.exit(f"training.agilerl_ppo: {error}")
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from training.selfplay import Settings, collect, generators_of, learn, make_learner
 from training.settings import check_settings
+from training.threads import Threads
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,6 +28,8 @@ class BenchSettings:
 def bench(settings: Settings, rounds: int) -> None:
     """Print how fast training is and how fast the network alone, on the same batches."""
     rules, device = check_settings(settings), torch.device(settings.device)
+    if settings.threads is None:
+        settings = dataclasses.replace(settings, threads=Threads(settings, rules).number)
     batch, network, optimizer, buffers, _ = make_learner(settings, rules)
     for group in optimizer.param_groups:
         group["lr"] = 0.0

@@ -11,7 +11,8 @@ from tqdm import tqdm
 
 from pisti_env.files import read_file, write_file
 from pisti_env.quote import quote
-from training.runs import METRICS, first_line, tell
+from training.runs import METRICS, tell
+from training.settings import first_line
 
 MAX_METRICS_BYTES = 2**30
 COLUMNS = (

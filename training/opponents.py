@@ -12,7 +12,8 @@ from pisti_env.agents.hosting import Pool, ask_each
 from pisti_env.agents.policy import PolicyAgent
 from pisti_env.rules import Rules
 from pisti_env.vector import DealBatch
-from training.runs import SNAPSHOTS, first_line
+from training.runs import SNAPSHOTS
+from training.settings import first_line
 
 if TYPE_CHECKING:  # the trainer imports this file
     from training.selfplay import Settings

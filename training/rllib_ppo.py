@@ -18,7 +18,6 @@ which is RLlib's own and only for `--resume` (it holds pickled Python: take it f
 import dataclasses
 import functools
 import itertools
-import json
 import math
 import random
 import sys
@@ -294,7 +293,7 @@ class Progress(NamedTuple):
 
 def read_progress(folder: Path) -> Progress:
     """Return how far the run in a folder is."""
-    figures = json.loads((folder / runs.RESULT).read_text(encoding="utf-8"))
+    figures = runs.read_result(folder, SAVED)
     return Progress(*(figures[name] for name in Progress._fields))
 
 
@@ -374,7 +373,8 @@ def main() -> None:
             torch.set_num_threads(settings.threads)
             algorithm = make_config(settings).build_algo()
             if settings.resume is not None:
-                algorithm.restore_from_path(str((folder / SAVED).resolve()))
+                with runs.going_on(folder / SAVED):
+                    algorithm.restore_from_path(str((folder / SAVED).resolve()))
             budget = runs.Budget(settings, before.seconds)
             with budget.used_up_by_signals():
                 steps, _, illegal = train(settings, folder, algorithm, budget, before)

@@ -17,9 +17,7 @@ import shutil
 import signal
 import sys
 import time
-import types
-import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,19 +25,18 @@ import torch
 from tqdm import tqdm
 
 from pisti_env.agents import POLICY as POLICY
-from pisti_env.agents import shipped_checkpoints
 from pisti_env.agents.checkpoint import Checkpoint, make_checkpoint, write_checkpoint
 from pisti_env.arena import evaluate, revision
-from pisti_env.files import is_temporary, read_file, write_file
-from pisti_env.quote import quote, shorten
-from pisti_env.rules import Rules, parse_rules
+from pisti_env.files import is_temporary, write_file
+from pisti_env.quote import shorten
+from pisti_env.rules import parse_rules
+from training.settings import SETTINGS, first_line, read_json, read_settings, typed
 
 if TYPE_CHECKING:  # the trainer imports this file
     from training.selfplay import Settings
 
-STATE, SETTINGS, VERSIONS, METRICS, RESULT = (
+STATE, VERSIONS, METRICS, RESULT = (
     "state.safetensors",
-    "settings.json",
     "versions.json",
     "metrics.csv",
     "result.json",
@@ -47,7 +44,6 @@ STATE, SETTINGS, VERSIONS, METRICS, RESULT = (
 FILES = (POLICY, STATE, SETTINGS, VERSIONS, METRICS, RESULT)
 SNAPSHOTS = "snapshots"  # a folder in it
 PACKAGES = ("torch", "numpy", "numba", "safetensors", "gymnasium", "pettingzoo")
-MAX_JSON_BYTES = 2**20
 DEFAULT_MINUTES = 5.0
 REPORT_SECONDS = 10.0
 ENCODING = "kinds"  # of the scripts for other libraries
@@ -93,97 +89,6 @@ def write_settings(folder: Path, settings: Any) -> None:
 def write_json(path: Path, data: Any) -> None:
     """Write data as JSON, paths as text."""
     write_file(path, json.dumps(data, indent=2, default=str).encode())
-
-
-def read_settings(kind: type[Any], folder: Path, renewed: Mapping[str, Any]) -> Any:
-    """Return the settings, a dataclass of the given kind, of the run in a folder, but for those
-    that are `renewed`. Raises `ValueError` naming the file, and the field that is wrong."""
-    path = folder / SETTINGS
-    if not path.exists():
-        raise ValueError(f"run {folder} has no {SETTINGS}, so there is nothing to resume")
-    stored, hints = read_json(path), typing.get_type_hints(kind)
-    settings = {}
-    for name, hint in hints.items():
-        if name not in stored:
-            raise ValueError(f"{path} has no {name!r}; restore the file, or train anew")
-        settings[name] = _typed(f"{name!r} in {path}", stored.pop(name), hint)
-    if stored:
-        raise ValueError(f"{path} has an unknown field {quote(next(iter(stored)))}")
-    return kind(**{**settings, **renewed})
-
-
-def resumed(given: "Settings", check: Callable[["Settings"], Rules]) -> tuple[Rules, "Settings"]:
-    """Return the settings of the run that is to go on, with the budget given now if there is one,
-    and what `check` returns for them. Raises `ValueError` for other settings than that, and for
-    what is no run."""
-    folder = given.resume
-    assert folder is not None
-    if given != type(given)(resume=folder, steps=given.steps, minutes=given.minutes):
-        raise ValueError(
-            "resume takes its settings from the run; give no others with it than steps or minutes"
-        )
-    if folder.is_file() or str(folder) in shipped_checkpoints():
-        raise ValueError(
-            f"resume is {folder}, which is no run's folder; a new run can begin with a policy: "
-            f"--start-from {folder}"
-        )
-    renewed: dict[str, Any] = {"run": folder}
-    if given.steps is not None or given.minutes is not None:
-        renewed |= {"steps": given.steps, "minutes": given.minutes}
-    settings: Settings = read_settings(type(given), folder, renewed)
-    try:
-        return check(settings), settings
-    except ValueError as error:
-        raise ValueError(f"{folder / SETTINGS} cannot be used: {error}") from None
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a file of JSON; raise `ValueError` naming the file if it is none."""
-    try:
-        data = json.loads(read_file(path, MAX_JSON_BYTES))
-        if not isinstance(data, dict):
-            raise ValueError(f"it is {quote(data)}; expected a JSON object")
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path} cannot be used: {shorten(str(error))}") from None
-    return data
-
-
-def _typed(name: str, value: Any, hint: Any) -> Any:
-    """Return a value of JSON as a field with this type has it; raise `ValueError` if it cannot."""
-    for kind in _kinds(hint):
-        if typing.get_origin(kind) is tuple and isinstance(value, list):
-            item, *more = typing.get_args(kind)
-            if more == [...] or len(value) == 1 + len(more):
-                return tuple(_typed(f"an entry of {name}", entry, item) for entry in value)
-        if kind is Path and isinstance(value, str):
-            return Path(value)
-        if kind is float and type(value) is int and abs(value) <= sys.float_info.max:
-            return float(value)
-        if type(value) is kind:
-            return value
-    expected = " or ".join(_JSON_NAMES[typing.get_origin(kind) or kind] for kind in _kinds(hint))
-    raise ValueError(f"{name} is {quote(value)}; expected {expected}")
-
-
-def _kinds(hint: Any) -> tuple[Any, ...]:
-    """Return the types that a field may have."""
-    return typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
-
-
-_JSON_NAMES = {
-    int: "an int",
-    float: "a number",
-    bool: "true or false",
-    str: "text",
-    Path: "text",
-    tuple: "a list",
-    types.NoneType: "null",
-}
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's text, or what kind of error it is."""
-    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def versions(packages: Iterable[str]) -> dict[str, Any]:
@@ -398,6 +303,15 @@ class LibrarySettings:
     """Decks that the policy is measured on in the end, each in all seatings; 0: it is not."""
 
 
+@contextlib.contextmanager
+def new_run(name: str, packages: Iterable[str], settings: LibrarySettings) -> Iterator[Path]:
+    """Yield the folder of a new run, which is removed if what follows fails before it has a
+    policy. Raises `ValueError` as `open_run` does."""
+    folder = open_run(name, packages, settings)
+    with removed_if_it_fails(folder, POLICY):
+        yield folder
+
+
 def open_run(name: str, packages: Iterable[str], settings: LibrarySettings) -> Path:
     """Make the folder of a new run, with its settings; return it. Raises `ValueError` if it exists
     or the settings are wrong, and leaves nothing then."""
@@ -412,6 +326,33 @@ def resumed_settings(given: Any, own: Iterable[str]) -> Any:
     which are as given now."""
     renewed = {name: getattr(given, name) for name in ("resume", *own)}
     return read_settings(type(given), given.resume, renewed)
+
+
+def read_result(folder: Path, needed: str) -> dict[str, Any]:
+    """Return what the last save of a run that is to go on wrote as its result: `steps`, `seconds`
+    and `illegal_actions` are numbers. Raises `ValueError` naming the file that is wrong, or that is
+    missing: what is `needed` to go on, by its name in the folder."""
+    for name in (RESULT, needed):
+        if not (folder / name).exists():
+            raise ValueError(
+                f"run {folder} has no {name}, so it cannot go on, and is left as it is; train anew"
+            )
+    result = read_json(folder / RESULT)
+    for name, kind in (("steps", int), ("seconds", float), ("illegal_actions", int)):
+        if name not in result:
+            raise ValueError(f"{folder / RESULT} has no {name!r}; restore the file, or train anew")
+        result[name] = typed(f"{name!r} in {folder / RESULT}", result[name], kind)
+    return result
+
+
+@contextlib.contextmanager
+def going_on(path: Path) -> Iterator[None]:
+    """Have a library read what it has saved; raise `ValueError` naming it, whatever it says."""
+    try:
+        yield
+    except Exception as error:
+        reason = f"{type(error).__name__}: {shorten(first_line(error))}"
+        raise ValueError(f"{path} cannot be used, so the run cannot go on: {reason}") from error
 
 
 def without_folders(settings: LibrarySettings) -> dict[str, Any]:

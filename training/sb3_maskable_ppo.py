@@ -12,9 +12,7 @@ this, unmeasured.
 """
 
 import dataclasses
-import json
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -179,8 +177,9 @@ class Trainer:
         if settings.resume is None:
             self.model = make_model(self.envs, settings)
         else:
-            self.model = MaskablePPO.load(folder / MODEL, self.envs, device="cpu")
-            figures = json.loads((folder / runs.RESULT).read_text(encoding="utf-8"))
+            figures = runs.read_result(folder, MODEL)
+            with runs.going_on(folder / MODEL):
+                self.model = MaskablePPO.load(folder / MODEL, self.envs, device="cpu")
             self.past_illegal_actions, seconds = figures["illegal_actions"], figures["seconds"]
         self.budget = runs.Budget(settings, seconds)
 
@@ -269,11 +268,8 @@ def open_trainer(settings: Settings) -> Trainer:
         return Trainer(settings, folder)
     check_settings(settings)
     folder = runs.open_run("sb3", PACKAGES, settings)
-    try:
+    with runs.removed_if_it_fails(folder):
         return Trainer(settings, folder)
-    except BaseException:
-        shutil.rmtree(folder)
-        raise
 
 
 def main() -> None:

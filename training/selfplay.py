@@ -41,8 +41,7 @@ from training.credit import seat_rewards
 from training.critic import observations_in, value_all_cards
 from training.network import Network, draw, entropy_of, masked_log_probs
 from training.opponents import Opponents
-from training.runs import first_line
-from training.settings import check_settings
+from training.settings import check_settings, first_line, resumed
 from training.threads import Threads
 
 MAX_LOGIT = 1e6  # far beyond any that is learned, and far less than what masks out an action
@@ -426,7 +425,7 @@ def main() -> None:
         with runs.catching_signals() as caught:
             rules, settings = check_settings(given), given
             if given.resume is not None:
-                rules, settings = runs.resumed(given, check_settings)
+                rules, settings = resumed(given, check_settings)
             threads = Threads(settings, rules) if settings.threads is None else None
             if threads is not None and settings.steps is not None:
                 settings = dataclasses.replace(settings, threads=threads.number)

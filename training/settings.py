@@ -1,25 +1,34 @@
-"""Which settings self-play can be trained with."""
+"""Which settings self-play can be trained with, and reading a run's settings from its folder."""
 
 import itertools
+import json
 import math
-from typing import TYPE_CHECKING
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from pisti_env.agents import shipped_checkpoints
 from pisti_env.agents.checkpoint import MAX_FILE_BYTES, layout_of
 from pisti_env.arena import MAX_DECKS
+from pisti_env.files import read_file
 from pisti_env.observation import ENCODINGS, check_encoding
 from pisti_env.quote import quote, shorten
 from pisti_env.rules import Rules, parse_rules
 from pisti_env.shuffle import check_seed
 from pisti_env.tables import REWARDS
-from training.runs import first_line
 
 if TYPE_CHECKING:  # the trainer imports this file
     from training.selfplay import Settings
 
 MATMUL_PRECISIONS = ("highest", "high", "medium")  # those of PyTorch
 MAX_THREADS = 1024  # far more end the process, without a word
+SETTINGS = "settings.json"
+MAX_JSON_BYTES = 2**20
 MAX_INT = 10**18
 MAX_HEADER_BYTES = 2**16  # of a policy's file; a few thousand are usual
 
@@ -87,3 +96,94 @@ def check_settings(settings: "Settings") -> Rules:
     room = MAX_FILE_BYTES - MAX_HEADER_BYTES
     check("hidden", size <= room, f"a network of {room} bytes or less; this one has {size}")
     return rules
+
+
+def read_settings(kind: type[Any], folder: Path, renewed: Mapping[str, Any]) -> Any:
+    """Return the settings, a dataclass of the given kind, of the run in a folder, but for those
+    that are `renewed`. Raises `ValueError` naming the file, and the field that is wrong."""
+    path = folder / SETTINGS
+    if not path.exists():
+        raise ValueError(f"run {folder} has no {SETTINGS}, so there is nothing to resume")
+    stored, hints = read_json(path), typing.get_type_hints(kind)
+    settings = {}
+    for name, hint in hints.items():
+        if name not in stored:
+            raise ValueError(f"{path} has no {name!r}; restore the file, or train anew")
+        settings[name] = typed(f"{name!r} in {path}", stored.pop(name), hint)
+    if stored:
+        raise ValueError(f"{path} has an unknown field {quote(next(iter(stored)))}")
+    return kind(**{**settings, **renewed})
+
+
+def resumed(given: "Settings", check: Callable[["Settings"], Rules]) -> tuple[Rules, "Settings"]:
+    """Return the settings of the run that is to go on, with the budget given now if there is one,
+    and what `check` returns for them. Raises `ValueError` for other settings than that, and for
+    what is no run."""
+    folder = given.resume
+    assert folder is not None
+    if given != type(given)(resume=folder, steps=given.steps, minutes=given.minutes):
+        raise ValueError(
+            "resume takes its settings from the run; give no others with it than steps or minutes"
+        )
+    if folder.is_file() or str(folder) in shipped_checkpoints():
+        raise ValueError(
+            f"resume is {folder}, which is no run's folder; a new run can begin with a policy: "
+            f"--start-from {folder}"
+        )
+    renewed: dict[str, Any] = {"run": folder}
+    if given.steps is not None or given.minutes is not None:
+        renewed |= {"steps": given.steps, "minutes": given.minutes}
+    settings: Settings = read_settings(type(given), folder, renewed)
+    try:
+        return check(settings), settings
+    except ValueError as error:
+        raise ValueError(f"{folder / SETTINGS} cannot be used: {error}") from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object in a file of JSON; raise `ValueError` naming the file if it is none."""
+    try:
+        data = json.loads(read_file(path, MAX_JSON_BYTES))
+        if not isinstance(data, dict):
+            raise ValueError(f"it is {quote(data)}; expected a JSON object")
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} cannot be used: {shorten(str(error))}") from None
+    return data
+
+
+def typed(name: str, value: Any, hint: Any) -> Any:
+    """Return a value of JSON as a field with this type has it; raise `ValueError` if it cannot."""
+    for kind in _kinds(hint):
+        if typing.get_origin(kind) is tuple and isinstance(value, list):
+            item, *more = typing.get_args(kind)
+            if more == [...] or len(value) == 1 + len(more):
+                return tuple(typed(f"an entry of {name}", entry, item) for entry in value)
+        if kind is Path and isinstance(value, str):
+            return Path(value)
+        if kind is float and type(value) is int and abs(value) <= sys.float_info.max:
+            return float(value)
+        if type(value) is kind:
+            return value
+    expected = " or ".join(_JSON_NAMES[typing.get_origin(kind) or kind] for kind in _kinds(hint))
+    raise ValueError(f"{name} is {quote(value)}; expected {expected}")
+
+
+def _kinds(hint: Any) -> tuple[Any, ...]:
+    """Return the types that a field may have."""
+    return typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+
+
+_JSON_NAMES = {
+    int: "an int",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    Path: "text",
+    tuple: "a list",
+    types.NoneType: "null",
+}
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's text, or what kind of error it is."""
+    return next(iter(str(error).splitlines()), type(error).__name__)

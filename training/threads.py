@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # the trainer imports this file
 
 ROWS = 1024  # of a trial's minibatch: enough to be like a real one, and soon done
 TURNS = 7  # at most, of each number of threads
+ENOUGH_SECONDS = 0.5  # a trial that has taken so long ends with its turn, if that is the third
+REST = 20  # times as long as a trial has taken there is no other
 CLEARLY = 1.5  # who takes so many times as long in two turns gets no third one
 BETTER = 0.95  # the part of the present time that another number must stay below
 SOONEST, LATEST = 5.0, 40.0  # seconds to the next trial; it doubles while nothing changes
@@ -47,7 +49,7 @@ class Threads:
             inputs += num_hidden(rules, num_actions)
             self._networks.append(Network(inputs, 0, settings.hidden))
         self._numbers = numbers_of_threads() if settings.device == "cpu" else [1]
-        self._wait, self._tried, self._update_seconds = SOONEST, 0.0, math.inf
+        self._wait, self._rest, self._tried, self._update_seconds = SOONEST, 0.0, 0.0, math.inf
         self.number = 1
         """How many threads there are."""
         self.try_numbers()
@@ -58,13 +60,13 @@ class Threads:
         since = time.monotonic() - self._tried
         slower = seconds > SLOWER * self._update_seconds
         self._update_seconds = seconds
-        if since >= self._wait or (slower and since >= SOONEST):
+        if since >= max(self._rest, SOONEST if slower else self._wait):
             self.try_numbers()
 
     def try_numbers(self) -> None:
         """Set the number of threads that is fastest now: the present one, or the next lower or
         higher one, and so on from there."""
-        before, medians = self.number, {1: math.nan}
+        before, medians, begun = self.number, {1: math.nan}, time.monotonic()
         for _ in self._numbers:
             place = self._numbers.index(self.number)
             near = self._numbers[max(0, place - 1) : place + 2]
@@ -78,6 +80,7 @@ class Threads:
         torch.set_num_threads(self.number)
         self._wait = SOONEST if self.number != before else min(2 * self._wait, LATEST)
         self._tried = time.monotonic()
+        self._rest = REST * (self._tried - begun)
         if self.number != before or self._update_seconds == math.inf:
             threads = "1 thread is" if self.number == 1 else f"{self.number} threads are"
             tell(f"{threads} fastest here now; --threads sets a number for good")
@@ -85,7 +88,7 @@ class Threads:
     def _measure(self, numbers: list[int]) -> dict[int, float]:
         """Return the median seconds of a step with each number of threads, tried in turns."""
         seconds: dict[int, list[float]] = {number: [] for number in numbers}
-        for turn in range(TURNS):
+        for turn in range(1, TURNS + 1):
             for number in numbers:
                 torch.set_num_threads(number)
                 begun = time.perf_counter()
@@ -93,7 +96,9 @@ class Threads:
                 seconds[number].append(time.perf_counter() - begun)
             medians = {number: statistics.median(taken) for number, taken in seconds.items()}
             fastest, second, *_ = sorted(medians.values())
-            if turn > 0 and second > CLEARLY * fastest:
+            if turn >= 2 and second > CLEARLY * fastest:
+                break
+            if turn >= 3 and sum(map(sum, seconds.values())) > ENOUGH_SECONDS:
                 break
         return medians
 

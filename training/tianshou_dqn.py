@@ -147,16 +147,16 @@ def main() -> None:
     """Train as the command line says."""
     settings = tyro.cli(Settings, prog="python -m training.tianshou_dqn", description=__doc__)
     try:
-        folder = runs.open_run("tianshou", PACKAGES, settings)
-        np.random.seed(settings.seed)  # noqa: NPY002, Tianshou draws from it
-        torch.manual_seed(settings.seed)
-        envs = make_envs(settings)
-        budget = runs.Budget(settings)
-        with budget.used_up_by_signals():
-            algorithm, steps = train(settings, envs, budget)
-        policy = runs.policy_of(algorithm.policy.model.modules(), settings)
-        illegal = sum(env.unwrapped.illegal_actions for env in envs)
-        runs.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
+        with runs.new_run("tianshou", PACKAGES, settings) as folder:
+            np.random.seed(settings.seed)  # noqa: NPY002, Tianshou draws from it
+            torch.manual_seed(settings.seed)
+            envs = make_envs(settings)
+            budget = runs.Budget(settings)
+            with budget.used_up_by_signals():
+                algorithm, steps = train(settings, envs, budget)
+            policy = runs.policy_of(algorithm.policy.model.modules(), settings)
+            illegal = sum(env.unwrapped.illegal_actions for env in envs)
+            runs.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
     except (OSError, ValueError) as error:
         sys.exit(f"training.tianshou_dqn: {error}")
 

@@ -194,15 +194,15 @@ def main() -> None:
         rules = parse_rules(settings.rules)
         if rules.target is not None:
             raise ValueError(f"target is {rules.target}; expected single deals, without a target")
-        folder = runs.open_run("torchrl", PACKAGES, settings)
-        torch.manual_seed(settings.seed)
-        env = PistiTables(settings.num_tables, rules, settings.reward_scale, settings.seed)
-        budget = runs.Budget(settings)
-        with budget.used_up_by_signals():
-            actor, steps = train(settings, env, budget)
-        policy = runs.policy_of(actor.modules(), settings)
-        illegal = env.tables.illegal_actions
-        runs.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
+        with runs.new_run("torchrl", PACKAGES, settings) as folder:
+            torch.manual_seed(settings.seed)
+            env = PistiTables(settings.num_tables, rules, settings.reward_scale, settings.seed)
+            budget = runs.Budget(settings)
+            with budget.used_up_by_signals():
+                actor, steps = train(settings, env, budget)
+            policy = runs.policy_of(actor.modules(), settings)
+            illegal = env.tables.illegal_actions
+            runs.finish(folder, policy, PACKAGES, steps, budget, illegal, settings.deals)
     except (OSError, ValueError) as error:
         sys.exit(f"training.torchrl_ppo: {error}")
 

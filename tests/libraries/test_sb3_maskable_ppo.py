@@ -94,6 +94,8 @@ def test_half_a_minute_beats_random_without_an_illegal_action(monkeypatch, tmp_p
 def test_a_run_that_exists_is_not_overwritten(monkeypatch, tmp_path):
     with pytest.raises(SystemExit, match="exists; name another"):
         run(monkeypatch, "--run", tmp_path)
+    with pytest.raises(SystemExit, match=r"has no settings\.json"):
+        run(monkeypatch, "--resume", tmp_path)
     with pytest.raises(SystemExit, match="bridge"):
         run(monkeypatch, "--run", tmp_path / "new", "--rules", "bridge")
     assert not (tmp_path / "new").exists()
