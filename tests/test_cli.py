@@ -292,6 +292,24 @@ def test_the_first_agent_alone_can_be_measured(pisti, tmp_path):
     assert [result["b"] for result in every[:2]] == ["greedy", "random"]
 
 
+def test_an_agent_is_found_in_a_file_of_the_current_folder(pisti, tmp_path, monkeypatch):
+    (tmp_path / "agent_of_this_folder.py").write_text(
+        "from pisti_env import Rules\n"
+        "class Lowest:\n"
+        "    observation, rules = 'basic', Rules()\n"
+        "    def act(self, observations, masks, seeds=None):\n"
+        "        return masks.argmax(axis=-1)\n"
+    )
+    command = ["evaluate", "agent_of_this_folder:Lowest", "greedy", "--deals", 2]
+    monkeypatch.chdir(ROOT)
+    refused(pisti(*command), "'agent_of_this_folder:Lowest'", "No module named")
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.path)
+    ran = pisti(*command)
+    assert ran.status == 0 and "agent_of_this_folder:Lowest against greedy" in ran.out
+    assert sys.path == before
+
+
 def test_long_values_are_not_quoted_whole(pisti):
     for option in ("--deals", "--seed", "--rules", "--nonsense"):
         ran = pisti(*EVALUATE, option, "9" * 100_000)
