@@ -119,3 +119,21 @@ def test_make_takes_the_python_that_it_is_told(tmp_path):
     assert not anew()
     python.write_text(f"#!/bin/sh\nexec '{sys.executable}' \"$@\"\n", encoding="utf-8")
     assert not anew(f"PYTHON={sys.executable}")
+
+
+def test_what_docs_tell_to_change_is_there():
+    """Files, and names in them where a step says `file`: `name`, …"""
+    text = (ROOT / "docs" / "changing.md").read_text(encoding="utf-8")
+    paths = set(re.findall(r"`([\w/]+(?:\.py|\.md|/))`", text)) - {"checks.py", "game.py"}
+    assert len(paths) > 20
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+    tests = set(re.findall(r"`(test_\w+)`", text))
+    assert [name for name in sorted(tests) if not (ROOT / "tests" / f"{name}.py").exists()] == []
+    sources = "".join(
+        source.read_text(encoding="utf-8")
+        for folder in ("pisti_env", "training", "benchmarks", "tests")
+        for source in (ROOT / folder).rglob("*.py")
+    )
+    examples = {"ace_pisti_bonus", "observation"}
+    names = set(re.findall(r"`([a-z_]{6,}|[A-Z_]{4,})`", text)) - examples - tests
+    assert [name for name in sorted(names) if name not in sources] == []

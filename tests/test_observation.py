@@ -18,7 +18,7 @@ from places import (
 )
 from referee import random_rules
 
-from pisti_env import Rules, game, pisti_v0
+from pisti_env import Rules, game, observation, pisti_v0
 from pisti_env.cards import NO_CARD
 from pisti_env.observation import (
     LAYOUT,
@@ -100,6 +100,10 @@ def test_a_layout_does_not_depend_on_the_target(encoding):
             pisti_v0.describe(encoding, **fields, target=target) for target in (None, 1, 151)
         ]
         assert layouts[0] == layouts[1] == layouts[2]
+
+
+def test_every_encoding_is_tested():
+    assert list(observation.ENCODINGS) == list(ENCODINGS)
 
 
 def test_describe_takes_rules_in_every_form():
