@@ -7,7 +7,8 @@ generation in an interval" (2019). Shuffle: Fisher-Yates.
 """
 
 import hashlib
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +33,13 @@ def check_seed(seed: int) -> int:
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and 0 <= seed <= MAX_SEED:
         return int(seed)
     raise ValueError(f"seed is {quote(seed)}; expected an int from 0 to 2**64 - 1")
+
+
+def wrapping_around(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function in which integers wrap around without a word: in plain Python NumPy warns
+    of it. A compiled one does so anyhow, and gets no context, which takes longer than a draw."""
+    is_compiled = hasattr(function, "overloads")
+    return function if is_compiled else np.errstate(over="ignore")(function)
 
 
 @inlined
@@ -107,11 +115,11 @@ def draw_numbers(seed: int, firsts: np.ndarray, second: int = 0) -> np.ndarray:
     """Return a random number (n,) uint64 for each of `firsts` (n,) ints, a function of the seed, of
     it and of `second`."""
     numbers = np.empty(len(firsts), np.uint64)
-    with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
-        fill_numbers(np.uint64(seed), firsts.astype(np.uint64), np.uint64(second), numbers)
+    fill_numbers(np.uint64(seed), firsts.astype(np.uint64), np.uint64(second), numbers)
     return numbers
 
 
+@wrapping_around
 @compiled
 def fill_numbers(seed, firsts, second, numbers):
     """Set `numbers` (n,) as `draw_numbers` does."""
@@ -125,11 +133,11 @@ def draw_numbers_at(
     """Return a random number (k,) uint64 for each of `rows` (k,), a function of what the row has in
     `seeds` (n,) uint64 and `firsts` (n,) int64, and of its own in `seconds` (k,) int64."""
     numbers = np.empty(len(rows), np.uint64)
-    with np.errstate(over="ignore"):
-        fill_numbers_at(rows, seeds, firsts, seconds, numbers)
+    fill_numbers_at(rows, seeds, firsts, seconds, numbers)
     return numbers
 
 
+@wrapping_around
 @compiled
 def fill_numbers_at(rows, seeds, firsts, seconds, numbers):
     """Set `numbers` (k,) as `draw_numbers_at` does."""

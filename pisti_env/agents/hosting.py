@@ -14,7 +14,9 @@ import numpy as np
 
 from pisti_env import game
 from pisti_env.agents.player import Agent
+from pisti_env.compile import quick
 from pisti_env.observation import ENCODINGS, Encoder, encoder
+from pisti_env.observation.encode import as_numbers
 from pisti_env.quote import quote
 from pisti_env.rules import Rules
 from pisti_env.vector import DealBatch
@@ -120,8 +122,8 @@ def read_answers(
             f"{type(agent).__name__}.act returned an array of shape {answers.shape} and dtype "
             f"{answers.dtype}; expected {len(rows)} ints, one for each observation"
         )
-    actions = answers.astype(np.int64, copy=False)
-    illegal = game.choose_cards(games, rows, actions, own.action_of_card, cards)
+    actions = as_numbers(answers)
+    illegal = quick(game.choose_cards)(games, rows, actions, own.action_of_card, cards)
     if illegal >= 0:
         raise ValueError(
             f"{type(agent).__name__}.act chose {answers[illegal]}, which its mask forbids; "

@@ -15,7 +15,7 @@ from pisti_env.agents import Agent, load
 from pisti_env.agents.checkpoint import check_fit
 from pisti_env.agents.hosting import Pool, check_agent, choose_cards
 from pisti_env.checks import check_viewer, refusal
-from pisti_env.compile import announce_compilation, compiled
+from pisti_env.compile import announce_compilation, compiled, quick
 from pisti_env.game import NOBODY
 from pisti_env.knowledge import View, hand_of, make_view
 from pisti_env.observation import Encoder, encoder
@@ -189,7 +189,7 @@ class LearnerTables:
         `on_over(rows)` is told of the episodes that are over, and may begin the next ones."""
         tables = self.tables
         tables.play(rows)
-        add_gains(tables.rewards, rows, self._sides, self.gained)
+        quick(add_gains)(tables.rewards, rows, self._sides, self.gained)
         scored = rows[tables.scored[rows]]
         if len(scored):
             self._note_scores(scored)
@@ -210,7 +210,7 @@ class LearnerTables:
         is over; `on_over` as for `play`."""
         while True:
             waiting = np.empty(len(rows), np.int64)
-            count = find_waiting(self.tables.games, rows, self.seats, waiting)
+            count = quick(find_waiting)(self.tables.games, rows, self.seats, waiting)
             if count == 0:
                 return
             rows = waiting[:count]
