@@ -20,7 +20,7 @@ from pisti_env.cards import (
     RANK_OF_CARD,
     TEN_OF_DIAMONDS,
 )
-from pisti_env.compile import at, compiled, inlined
+from pisti_env.compile import compiled, inlined
 from pisti_env.counts import ONE_OF_CARD
 from pisti_env.rules import NUM_STARTERS, Rules
 
@@ -276,8 +276,8 @@ def deal_packet(game, rules):
     for _ in range(rules.players):
         seat = next_seat(seat, rules)
         for held in range(rules.hand_size):
-            game.hands[at(seat), held] = game.deck[at(game.stock_start + held)]
-        game.hand_sizes[at(seat)] = rules.hand_size
+            game.hands[seat, held] = game.deck[game.stock_start + held]
+        game.hand_sizes[seat] = rules.hand_size
         game.stock_start += rules.hand_size
         for k in range(game.num_exposed):
             if game.exposed_holders[k] == NOBODY:
@@ -291,6 +291,14 @@ def deal_packet(game, rules):
 @inlined
 def play(game, rules, card):
     """Play a card of the hand of the seat whose turn it is; then the next seat, packet or score."""
+    play_card(game, rules, card)
+    finish_turn(game, rules)
+
+
+@inlined
+def play_card(game, rules, card):
+    """Put a card of the hand to play on the pile, which it may capture; then the next seat has its
+    turn. Where that one's hand is empty the packet is over, and `finish_turn` is still to come."""
     seat = game.to_play
     take_from_hand(game, seat, card)
     top, size = game.top, pile_size(game)
@@ -300,9 +308,14 @@ def play(game, rules, card):
         take_pile(game, rules, seat)
         game.last_capturer = seat
     game.to_play = next_seat(seat, rules)
+
+
+@inlined
+def finish_turn(game, rules):
+    """After the last play of a packet deal the next one, after the last of the deal score it."""
     if game.num_plays == rules.num_plays:
         score_deal(game, rules)
-    elif game.hand_sizes[at(game.to_play)] == 0:
+    elif game.hand_sizes[game.to_play] == 0:
         deal_packet(game, rules)
 
 
@@ -321,13 +334,13 @@ def side_of(seat, rules):
 @inlined
 def take_from_hand(game, seat, card):
     """Take one such card out of the hand; if everyone knew one there, it is that one."""
-    last = game.hand_sizes[at(seat)] - 1
+    last = game.hand_sizes[seat] - 1
     held = last
     for earlier in range(MAX_HAND - 1, -1, -1):
-        if game.hands[at(seat), earlier] == card:
+        if game.hands[seat, earlier] == card:
             held = earlier
-    game.hands[at(seat), at(held)] = game.hands[at(seat), at(last)]
-    game.hand_sizes[at(seat)] = last
+    game.hands[seat, held] = game.hands[seat, last]
+    game.hand_sizes[seat] = last
     for k in range(game.num_exposed):
         if game.exposed[k] == card and game.exposed_holders[k] == seat:
             last = game.num_exposed - 1
@@ -353,8 +366,8 @@ def is_jack(card):
 @inlined
 def captures(card, top):
     """A card of the top card's rank captures, and a jack does on a pile that is not empty."""
-    rank = RANK_OF_CARD[at(card)]
-    return top != NO_CARD and (rank == JACK_RANK or rank == RANK_OF_CARD[at(top)])
+    rank = RANK_OF_CARD[card]
+    return top != NO_CARD and (rank == JACK_RANK or rank == RANK_OF_CARD[top])
 
 
 @inlined
@@ -362,7 +375,7 @@ def score_pisti(game, rules, seat, card, top, size):
     """Score the capture of a lone card, but for the very last card of the deal."""
     if size != 1 or (game.num_plays == rules.num_plays and not rules.last_card_pisti):
         return
-    side = at(side_of(seat, rules))
+    side = side_of(seat, rules)
     if not is_jack(card):
         game.pistis[side] += 1
         game.public_points[side] += rules.pisti_points
@@ -378,18 +391,18 @@ def score_pisti(game, rules, seat, card, top, size):
 @inlined
 def lay_on_pile(game, rules, card):
     """The card is the new top card, for a moment even if it captures."""
-    game.plays[at(game.num_plays)] = card
+    game.plays[game.num_plays] = card
     game.num_plays += 1
     game.top = card
-    game.pile_points += rules.card_points[at(card)]
-    game.played_kinds += ONE_OF_CARD[at(card)]
-    game.pile_kinds += ONE_OF_CARD[at(card)]
+    game.pile_points += rules.card_points[card]
+    game.played_kinds += ONE_OF_CARD[card]
+    game.pile_kinds += ONE_OF_CARD[card]
 
 
 @inlined
 def take_pile(game, rules, seat):
     """The seat captures the whole pile for its side, the face-down starters included."""
-    side = at(side_of(seat, rules))
+    side = side_of(seat, rules)
     game.captured[side] += pile_size(game)
     game.public_points[side] += game.pile_points
     if game.starters_down:
@@ -532,7 +545,7 @@ def deal_rows(games, table, rows, decks, dealers, dealt):
 def play_rows(games, table, rows, cards, played):
     """Play `cards` (n,) at the tables `rows` (k,), and set what was `played` there."""
     for i in rows:
-        play_table(games[at(i)], table[0], cards[at(i)], at(i), played)
+        play_table(games[i], table[0], cards[i], i, played)
 
 
 @compiled
@@ -556,10 +569,10 @@ def lowest_card(game, action, action_of):
     """Return the lowest card of the hand to play that has this action, NO_CARD if none has."""
     if game.to_play == NOBODY:
         return NO_CARD
-    lowest, size = NUM_CARDS, game.hand_sizes[at(game.to_play)]
+    lowest, size = NUM_CARDS, game.hand_sizes[game.to_play]
     for held in range(MAX_HAND):
-        card = game.hands[at(game.to_play), held]
-        if held < size and action_of[at(card)] == action:
+        card = game.hands[game.to_play, held]
+        if held < size and action_of[card] == action:
             lowest = min(lowest, card)
     return lowest if lowest < NUM_CARDS else NO_CARD
 

@@ -92,7 +92,8 @@ minus the most that a side can lose in a deal (for `"win"`, by losing), the othe
 
 ### Observation
 
-What `describe("full", Rules())` prints. Pieces over seats or sides begin with the observer's own.
+What `describe("full", Rules())` prints; `decode(observation, "full", Rules())` turns the numbers back
+into counts, by name. Pieces over seats or sides begin with the observer's own.
 Cards are in the order A 2 … K of clubs, diamonds, hearts, spades; kinds in the order A 2 … K, `2C`,
 `TD`; both as actions are. Numbers are counts divided by what 1.0 stands for, which with the kinds
 encodings is `packs * copies` instead of `packs`, and 15 instead of 52. `max_deal_points` is the
@@ -147,7 +148,7 @@ from pisti_env.checks import (
 )
 from pisti_env.game import MAX_PLAYERS
 from pisti_env.knowledge import View, hand_of, make_view
-from pisti_env.observation import Encoder, describe, encoder, state_encoder
+from pisti_env.observation import Encoder, decode, describe, encoder, state_encoder
 from pisti_env.plain import printable
 from pisti_env.position import Position, check_position, write_position
 from pisti_env.quote import quote
@@ -156,7 +157,7 @@ from pisti_env.rules import ArgumentError, RulesLike, check_keywords, resolve_ru
 from pisti_env.shuffle import check_seed
 from pisti_env.tables import Tables, ToPlay, own_arrays, warm_up
 
-__all__ = ["describe", "env", "raw_env"]
+__all__ = ["decode", "describe", "env", "raw_env"]
 
 _ONE = np.zeros(1, np.int64)  # the rows of the only table
 _SEATS = np.arange(MAX_PLAYERS)[:, np.newaxis]

@@ -38,6 +38,16 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
+# The fields that are in every hash, as they were when hashes were first published. Hashes are of
+# these for good: add none, and take none away.
+FIRST_FIELDS = frozenset(
+    "players packs partners target win_by tie_at_target ace_points jack_points two_of_clubs_points "
+    "ten_of_diamonds_points pisti_points jack_pisti_points jack_takes_single_points "
+    "ten_of_diamonds_pisti_bonus last_card_pisti majority_points majority starter_jack "
+    "starters_seen_by bottom_card_shown leftovers ranks copies hand_size".split()
+)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class Rules:
     """The options of a game of Pişti. Checked when made: a wrong value raises `ValueError`.
@@ -242,8 +252,15 @@ class Rules:
 
     @property
     def hash(self) -> str:
-        """Eight hex digits of the values in force, the same on every machine."""
-        text = json.dumps(self.in_force(), sort_keys=True)
+        """Eight hex digits of the values in force, the same on every machine and in every version:
+        an option that came later counts only where it differs from its default."""
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        hashed = {
+            name: value
+            for name, value in self.in_force().items()
+            if name in FIRST_FIELDS or value != defaults[name]
+        }
+        text = json.dumps(hashed, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     # Checks, each raising with the field, the value and what is allowed.

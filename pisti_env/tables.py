@@ -28,6 +28,12 @@ from pisti_env.observation.write import Seen, find_illegal, observe_rows, play_a
 from pisti_env.quote import quote
 from pisti_env.rules import MAX_MATCH_POINTS, Rules
 
+# All that a table is made of, arrays with a row for each.
+_OF_EACH_TABLE = (
+    *("games", "decks", "rewards", "scored", "over", "deals_dealt"),
+    *("_numbers", "_seeds", "_dealers", "_earned", "_gains", "_shares"),
+)
+
 REWARDS = ("difference", "terminal", "win")
 
 
@@ -237,6 +243,16 @@ class Tables:
         self.deals_dealt[rows] += 1
         self.scored[rows] = False
         self.over[rows] = False
+
+    def copy_tables(self, rows: np.ndarray, source: "Tables", source_rows: np.ndarray) -> None:
+        """Make the tables `rows` (k,) what those of `source` at `source_rows` (k,), or the one at
+        (1,), are: the same cards, and the same deals to come. Both have the same rules; `source`
+        may be these tables themselves.
+
+        Compiled code that copies a table's record, `games[i] = games[j]`, plays its deal on.
+        """
+        for name in _OF_EACH_TABLE:
+            getattr(self, name)[rows] = getattr(source, name)[source_rows]
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return all that the tables go on from, new arrays (n, …): how each deal was dealt, and

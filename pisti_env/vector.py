@@ -270,6 +270,20 @@ class DealBatch:
             self._check_under_way()
             return self._tables.games.copy(), self._to_play.encoder
 
+    def copy_table(self, table: int, copies: Any) -> None:
+        """Make other tables of the batch copies of one: `copies` (k,) are their numbers (or a mask
+        or slice). They have the same cards, and are dealt the same deals after this one.
+
+        Raises `ValueError` or `IndexError` for tables that are not there.
+        """
+        row, rows = check_row(table, self.num_envs), self._rows(copies)
+        with self._tables.one_thread:
+            self._check_under_way()
+            self._tables.copy_tables(rows, self._tables, np.array([row]))
+            for buffer in (self._deal_ended, self._final_scores, self._last_deals):
+                buffer[rows] = buffer[row]
+            self._tables.observe(self._to_play, rows)
+
     def get_state(self) -> dict[str, np.ndarray]:
         """Return all that the tables go on from, as arrays (n, …), whatever the threads."""
         with self._tables.one_thread:

@@ -298,6 +298,31 @@ def test_hash_is_eight_hex_digits_that_tell_games_apart():
     assert all(len(code) == 8 and set(code) <= set("0123456789abcdef") for code in hashes)
 
 
+def test_published_hashes_stay():
+    """Results and checkpoints quote them: where one changes, the change is wrong, not this."""
+    assert {name: Rules.preset(name).hash for name in PRESETS} == {
+        "standard": "e1021c32",
+        "text_a": "2eb9877a",
+        "text_b": "19015eea",
+        "loose": "c60f37b0",
+        "istanbul": "34ade194",
+        "short": "cf649aa0",
+        "bottom_shown": "2943debe",
+    }
+    assert Rules(players=3).hash == "bf081d08"
+    assert Rules(players=4, target=151).hash == "43aa9378"
+
+
+def test_an_option_that_is_added_changes_no_hash_but_where_it_is_used():
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Later(Rules):
+        ace_pisti_points: int = 10
+
+    for fields in ({}, {"players": 4, "target": 151}):
+        assert Later(**fields).hash == Rules(**fields).hash
+        assert Later(**fields, ace_pisti_points=15).hash != Rules(**fields).hash
+
+
 def test_hash_does_not_depend_on_how_the_rules_were_made():
     fields = {"target": 151, "last_card_pisti": True}
     backwards = Rules.from_dict(dict(reversed(Rules(**fields).to_dict().items())))

@@ -16,6 +16,8 @@ from referee import complete, numbers, random_deck, random_rules
 
 from pisti_env import Rules, pisti_v0, vector
 from pisti_env.cards import KIND_OF_CARD
+from pisti_env.compile import compiled
+from pisti_env.game import finish_turn, play_card, table_rules
 from pisti_env.vector import DealBatch
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -829,3 +831,56 @@ def test_threads_are_used_where_they_are_faster(faster, monkeypatch):
 def test_few_tables_are_never_shared_out(monkeypatch):
     monkeypatch.setattr(vector, "ThreadPoolExecutor", None)
     play(DealBatch(64, seed=0, threads=8), 2 if INTERPRETED else 60)
+    play(DealBatch(64, seed=0, threads=8), 60)
+
+
+def test_a_copied_table_goes_on_as_the_other_does():
+    rules = Rules(players=3, target=60, ranks=6)
+    batch = DealBatch(6, rules, rewards="terminal", seed=4)
+    for step in range(150):
+        if step == 31:
+            batch.copy_table(4, [0, 2])
+            assert batch.get_state()["decks"][0].tolist() == batch.get_state()["decks"][4].tolist()
+        if step >= 31:
+            for array in (batch.observations, batch.action_masks, batch.seats, batch.states()):
+                assert (array[[0, 2]] == array[4]).all()
+            assert batch.position(0) == batch.position(2) == batch.position(4)
+            assert batch.position(1) != batch.position(4)
+        rewards, ended = batch.step(batch.action_masks.argmax(axis=1))
+        if step >= 31:
+            assert (rewards[[0, 2]] == rewards[4]).all() and (ended[[0, 2]] == ended[4]).all()
+    for table, copies in ((6, [0]), (0, [6])):
+        with pytest.raises((ValueError, IndexError)):
+            batch.copy_table(table, copies)
+
+
+@compiled
+def play_packets_out(games, table, copies):
+    """At a copy of each of `games` (n,), play the lowest card in hand until the packet ends."""
+    for i in range(len(games)):
+        copies[i] = games[i]
+        game = copies[i]
+        while game.hand_sizes[game.to_play] > 0:
+            play_card(game, table[0], game.hands[game.to_play, 0])
+
+
+@compiled
+def finish_turns(games, table):
+    for i in range(len(games)):
+        finish_turn(games[i], table[0])
+
+
+def test_a_search_copies_tables_and_stops_where_the_packet_ends():
+    batch = DealBatch(5, players=3, seed=1)
+    rules, table = batch.rules, table_rules(batch.rules)
+    for _ in range(7):
+        batch.step(batch.action_masks.argmax(axis=1))
+    games = batch._tables.games
+    before, copies = games.copy(), np.zeros_like(games)
+    play_packets_out(games, table, copies)
+    assert games.tobytes() == before.tobytes()
+    assert (copies["num_plays"] == rules.packet_size).all() and (copies["packet"] == 1).all()
+    assert not copies["hand_sizes"][:, : rules.players].any()
+    finish_turns(copies, table)
+    assert (copies["packet"] == 2).all()
+    assert (copies["hand_sizes"][:, : rules.players] == rules.hand_size).all()

@@ -7,13 +7,14 @@ that it may play from the mask.
 
 import functools
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from pisti_env.agents.player import Player
 from pisti_env.cards import ACE, JACK, NUM_CARDS, NUM_RANKS
-from pisti_env.compile import announce_compilation, compiled, inlined
-from pisti_env.observation import describe
+from pisti_env.compile import announce_compilation, compiled, inlined, quick
+from pisti_env.observation import ENCODINGS, describe
 from pisti_env.rules import Rules
 
 
@@ -71,35 +72,57 @@ class Counting(Player):
 
     def __init__(self, rules: Rules, seed: int = 0):
         super().__init__(rules, seed)
-        self._card_points = np.array([rules.card_points(card) for card in range(NUM_CARDS)])
-        self._copies = np.zeros(NUM_RANKS, np.int64)
-        np.add.at(self._copies, np.array(rules.deck_cards()) % NUM_RANKS, 1)
-        # Every card that a seat has seen is in exactly one of these.
-        seen = ("hand", "played", "known_starters")
-        self._seen = tuple(self._pieces[name][0] for name in seen)
-        self._shown_jacks = np.array(self._pieces["shown"])
-        self._bottom_card = np.array(self._pieces.get("bottom_card", (0, 0)))
+        copies = np.zeros(NUM_RANKS, np.int64)
+        np.add.at(copies, np.array(rules.deck_cards()) % NUM_RANKS, 1)
+        self._deck = Deck(
+            rules.deck_size,
+            rules.num_packs,
+            np.array([rules.card_points(card) for card in range(NUM_CARDS)]),
+            copies,
+        )
+        start = {name: first for name, (first, _) in self._pieces.items()}
+        self._read = Places(
+            top=start["top"],
+            pile=start["pile"],
+            pile_size=start["pile_size"],
+            hand=start["hand"],
+            played=start["played"],
+            known_starters=start["known_starters"],
+            shown=self._pieces["shown"],
+            bottom_card=self._pieces.get("bottom_card", (0, 0)),
+        )
 
     def _choose(
         self, rows: np.ndarray, masks: np.ndarray, seeds: np.ndarray | None, actions: np.ndarray
     ) -> None:
-        choose_counting(
-            rows,
-            masks,
-            self._pieces["top"][0],
-            self._pieces["pile"][0],
-            self._pieces["pile_size"][0],
-            self._seen,
-            self._shown_jacks,
-            self._bottom_card,
-            self.rules.num_packs,
-            self.rules.deck_size,
-            self._card_points,
-            self._copies,
-            np.empty(NUM_RANKS, np.float32),
-            np.empty(NUM_CARDS, np.int64),
-            actions,
-        )
+        unseen, legal = np.empty(NUM_RANKS, np.float32), np.empty(NUM_CARDS, np.int64)
+        choose = quick(choose_counting)
+        choose(rows, masks, self._read, self._deck, unseen, legal, actions)
+
+
+class Places(NamedTuple):
+    """Where the pieces that `Counting` reads begin in an observation, or begin and end."""
+
+    top: int
+    pile: int
+    pile_size: int
+    # Every card that a seat has seen is in exactly one of the other pieces.
+    hand: int
+    played: int
+    known_starters: int
+    shown: tuple[int, int]
+    bottom_card: tuple[int, int]
+
+
+class Deck(NamedTuple):
+    """What `Counting` knows of the deck."""
+
+    size: int
+    num_packs: int
+    card_points: np.ndarray
+    """(52,) int64."""
+    copies: np.ndarray
+    """(13,) int64: cards of each rank."""
 
 
 BASELINES: dict[str, Callable[[Rules, int], Player]] = {
@@ -116,8 +139,9 @@ def warm_up() -> None:
         rules = Rules()
         for make in BASELINES.values():
             player = make(rules, 0)
-            masks = np.ones((1, NUM_CARDS), np.int8)
-            player.act(np.zeros((1, describe(player.observation, rules).size)), masks)
+            num_actions, _ = ENCODINGS[player.observation]
+            numbers = np.zeros((1, describe(player.observation, rules).size))
+            player.act(numbers, np.ones((1, num_actions), np.int8))
 
 
 @compiled
@@ -172,39 +196,23 @@ def choose_greedy(rows, masks, top_start, places, actions):
 
 
 @compiled
-def choose_counting(
-    rows,
-    masks,
-    top_start,
-    pile_start,
-    size_place,
-    seen,
-    shown_jacks,
-    bottom_card,
-    num_packs,
-    deck_size,
-    card_points,
-    copies,
-    unseen,
-    legal,
-    actions,
-):
-    """Choose as `Counting` does. Pieces are given by where they start, or by (start, stop).
-    `unseen` (13,) float32 and `legal` (52,) int64 are for it to write in."""
+def choose_counting(rows, masks, places, deck, unseen, legal, actions):
+    """Choose as `Counting` does. `unseen` (13,) float32 and `legal` (52,) int64 are for it to write
+    in."""
     for i in range(len(rows)):
         row = rows[i]
-        top = find_top(row, top_start)
-        size = to_count(row[size_place], deck_size)
+        top = find_top(row, places.top)
+        size = to_count(row[places.pile_size], deck.size)
         points = np.int64(0)
         for card in range(NUM_CARDS):
-            points += to_count(row[pile_start + card], num_packs) * card_points[card]
-        count_unseen(row, seen, shown_jacks, bottom_card, num_packs, copies, unseen)
+            points += to_count(row[places.pile + card], deck.num_packs) * deck.card_points[card]
+        count_unseen(row, places, deck, unseen)
         best, best_score = -1, np.int64(0)
         for k in range(find_legal(masks[i], legal)):
             card = legal[k]
             rank = card % NUM_RANKS
             score = score_times_ten(
-                rank, top, size, points, card_points[card], np.int64(unseen[rank])
+                rank, top, size, points, deck.card_points[card], np.int64(unseen[rank])
             )
             if best < 0 or score > best_score:
                 best, best_score = card, score
@@ -229,24 +237,24 @@ def to_count(number, unit):
 
 
 @inlined
-def count_unseen(row, seen, shown_jacks, bottom_card, num_packs, copies, unseen):
+def count_unseen(row, places, deck, unseen):
     """Set `unseen` (13,) float32 to how many cards of each rank the observer has not seen.
 
     Counts are halves or wholes here, so the sums are exact.
     """
-    hand, played, starters = seen
     for rank in range(NUM_RANKS):
         count = np.float32(0)
         for card in range(rank, NUM_CARDS, NUM_RANKS):
-            count += row[hand + card] + row[played + card] + row[starters + card]
+            count += row[places.hand + card] + row[places.played + card]
+            count += row[places.known_starters + card]
         unseen[rank] = count
-    for place in range(shown_jacks[0], shown_jacks[1]):
+    for place in range(places.shown[0], places.shown[1]):
         unseen[JACK] += row[place]
     for rank in range(NUM_RANKS):
-        unseen[rank] = copies[rank] - unseen[rank] * num_packs
-    for place in range(bottom_card[0], bottom_card[1]):
+        unseen[rank] = deck.copies[rank] - unseen[rank] * deck.num_packs
+    for place in range(places.bottom_card[0], places.bottom_card[1]):
         if row[place] != 0:
-            unseen[(place - bottom_card[0]) % NUM_RANKS] -= 1
+            unseen[(place - places.bottom_card[0]) % NUM_RANKS] -= 1
 
 
 @inlined

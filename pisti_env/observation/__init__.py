@@ -4,7 +4,7 @@
 and `write` has the compiled functions that do it.
 """
 
-from pisti_env.observation.encode import Encoder, describe, encoder, state_encoder
+from pisti_env.observation.encode import Encoder, decode, describe, encoder, state_encoder
 from pisti_env.observation.pieces import (
     ENCODINGS,
     LAYOUT,
@@ -24,6 +24,7 @@ __all__ = [
     "Layout",
     "LayoutRow",
     "check_encoding",
+    "decode",
     "describe",
     "encoder",
     "state_encoder",

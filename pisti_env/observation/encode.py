@@ -23,6 +23,7 @@ from pisti_env.observation.pieces import (
     check_encoding,
 )
 from pisti_env.observation.write import encode_rows, mask_rows
+from pisti_env.quote import quote
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 
 
@@ -30,7 +31,8 @@ class Encoder:
     """An encoding under some rules: its sizes, and the functions that fill arrays with it.
 
     Attributes: `size` numbers in an observation, float32; `layout`; `num_actions`, 52 or 15, and
-    their `action_names`; `action_of_card` (52,) int64; `layouts` (1,) for compiled functions.
+    their `action_names`; `units` (size,) float64, what counts are divided by; `action_of_card`
+    (52,) int64; `layouts` (1,) for compiled functions.
     """
 
     def __init__(self, rules: Rules, num_actions: int, pieces: tuple[str, ...]):
@@ -66,7 +68,9 @@ class Encoder:
         self.layouts["action_of"] = self.action_of_card
         names = (self.action_of_card + 1).astype(np.float32)
         self.layouts["named"][0, :NUM_CARDS] = names * np.float32(1 / num_actions)
-        self.layouts["scales"][0, : self.size] = (1 / np.array(divisors)).astype(np.float32)
+        self.units = np.array(divisors, np.float64)
+        self.units.setflags(write=False)
+        self.layouts["scales"][0, : self.size] = (1 / self.units).astype(np.float32)
         one = np.float32(1 / PACKS_TIMES_COPIES.unit(rules))
         self.layouts["of_byte"] = COUNTS_OF_BYTE.astype(np.float32) * one
         self.layouts.setflags(write=False)
@@ -136,3 +140,29 @@ def describe(observation: str = "full", rules: RulesLike = "standard", **fields:
     """
     rules = resolve_rules(rules, **fields)
     return (state_encoder(rules) if observation == "state" else encoder(observation, rules)).layout
+
+
+def decode(
+    numbers: np.ndarray,
+    observation: str = "full",
+    rules: RulesLike = "standard",
+    **fields: Any,
+) -> dict[str, np.ndarray]:
+    """Return what an observation (d,), or several (…, d), tells: counts, int64 arrays (size,) or
+    (…, size), by the name of the piece.
+
+    `observation` and the rules are as for `describe`, whose scales are taken back: of two equal
+    cards 0.5 is one again, and a card's name is its action + 1. Exact for all that a game comes to
+    (counts up to a million); but match scores beyond their scale were clipped. Raises `ValueError`
+    for numbers that are not as many as the encoding has.
+    """
+    rules = resolve_rules(rules, **fields)
+    encodes = state_encoder(rules) if observation == "state" else encoder(observation, rules)
+    numbers = np.asarray(numbers)
+    if numbers.ndim == 0 or numbers.shape[-1] != encodes.size:
+        raise ValueError(
+            f"numbers has shape {numbers.shape}; expected (…, {encodes.size}), which is what "
+            f"{quote(observation)} has under these rules"
+        )
+    counts = np.rint(numbers * encodes.units).astype(np.int64)
+    return {row.name: counts[..., row.slice] for row in encodes.layout}
