@@ -66,7 +66,7 @@ $(SETUP): pyproject.toml $(call other_python,$(VENV))
 
 train: $(SETUP)
 	$(BIN)/python -m training.selfplay --minutes $(MINUTES) --run $(RUN)
-	$(BIN)/pisti evaluate $(RUN)/policy.safetensors counting greedy random --first-only
+	$(BIN)/pisti evaluate $(RUN) counting greedy random --first-only
 	@echo
 	@echo 'To use what was installed: source $(VENV)/bin/activate'
 
