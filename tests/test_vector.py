@@ -831,7 +831,6 @@ def test_threads_are_used_where_they_are_faster(faster, monkeypatch):
 def test_few_tables_are_never_shared_out(monkeypatch):
     monkeypatch.setattr(vector, "ThreadPoolExecutor", None)
     play(DealBatch(64, seed=0, threads=8), 2 if INTERPRETED else 60)
-    play(DealBatch(64, seed=0, threads=8), 60)
 
 
 def test_a_copied_table_goes_on_as_the_other_does():

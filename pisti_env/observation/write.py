@@ -192,7 +192,7 @@ def hand_kinds(game, seat):
 
 @inlined
 def write_hand(game, layout, me, row):
-    """Hand."""
+    """Write what the observer holds."""
     if layout.hand == ABSENT:
         return
     if layout.faces:
@@ -204,7 +204,7 @@ def write_hand(game, layout, me, row):
 
 @inlined
 def write_table(game, layout, row):
-    """Top, pile and played."""
+    """Write the top card, the face-up pile, and what was put face up so far."""
     if game.top != NO_CARD:
         row[at(layout.top + layout.action_of[at(game.top)])] = 1
     if layout.pile != ABSENT:
@@ -222,7 +222,8 @@ def write_table(game, layout, row):
 
 @inlined
 def write_seen(game, rules, layout, me, row):
-    """Known starters, shown jacks and the bottom card, but for those in hand or played."""
+    """Write the cards seen elsewhere: the face-down starters once they are known, jacks that were
+    shown and the bottom card, unless the observer holds them or they have been played."""
     if layout.known_starters == ABSENT:
         return
     knows = game.knows_starters[at(me)]
@@ -274,7 +275,7 @@ def jacks_seen(game, rules, me):
 
 @inlined
 def write_packet(game, rules, layout, me, row):
-    """The table when the packet was dealt, and the plays since."""
+    """Write the table as it was when the packet was dealt, and the plays since."""
     if layout.packet_pile == ABSENT:
         return
     down, pile_start = game.packet_starters_down, game.packet_pile_start
@@ -295,7 +296,7 @@ def write_packet(game, rules, layout, me, row):
 
 @inlined
 def write_sizes(game, rules, layout, me, row):
-    """Sizes, who captured last, who dealt, the packet, the target."""
+    """Write how many cards lie where, who captured last, who dealt, the packet, the target."""
     if layout.pile_size != ABSENT:
         write(pile_size(game), layout.pile_size, layout, row)
     if layout.stock_size == ABSENT:
@@ -313,7 +314,7 @@ def write_sizes(game, rules, layout, me, row):
 
 @inlined
 def write_sides(game, rules, layout, me, row):
-    """What each side has, in this deal and in the match."""
+    """Write what each side has, in this deal and in the match."""
     if layout.captured == ABSENT:
         return
     side = side_of(me, rules)
@@ -330,7 +331,7 @@ def write_sides(game, rules, layout, me, row):
 
 @inlined
 def write_history(game, rules, layout, me, row):
-    """What was turned up, in order, and every play of the deal."""
+    """Write what was turned up, in order, and every play of the deal."""
     row[at(layout.starter)] = layout.named[game.deck[STARTER]]
     if game.knows_starters[at(me)]:
         for place in range(FACE_DOWN):
@@ -348,7 +349,7 @@ def write_history(game, rules, layout, me, row):
 
 @inlined
 def write_hidden(game, rules, layout, row):
-    """What no seat knows: every hand, the face-down starters, the stock, true points."""
+    """Write what no seat knows: every hand, the face-down starters, the stock, true points."""
     for seat in range(rules.players):
         start = layout.hands + seat * layout.num_actions
         for held in range(game.hand_sizes[seat]):
