@@ -221,9 +221,7 @@ class Tables:
     def draw_seeds(self, rows: np.ndarray) -> np.ndarray:
         """Return a random number (k,) uint64 for each of the tables `rows` (k,), for what is drawn
         in place of the deck that would be the table's next one."""
-        return shuffle.draw_numbers_at(
-            rows, self._seeds, self._numbers[rows], self.deals_dealt[rows]
-        )
+        return shuffle.draw_numbers_at(rows, self._seeds, self._numbers, self.deals_dealt[rows])
 
     def next_deals(self, rows: np.ndarray) -> None:
         """Begin the match's next deal at the tables `rows`: the next seat deals."""
