@@ -238,7 +238,8 @@ def sort_unknown(game, unknown, scratch):
     for card in range(NUM_CARDS):
         scratch[MAX_DECK + card] = 0
     for k in range(unknown):
-        scratch[MAX_DECK + game.deck[scratch[k]]] += 1
+        there = np.int64(game.deck[scratch[k]])  # in plain Python, a sum with int8 would overflow
+        scratch[MAX_DECK + there] += 1
     filled, jacks = 0, 0
     for jacks_now in range(2):
         for card in range(NUM_CARDS):
