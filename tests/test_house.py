@@ -53,6 +53,7 @@ PEERS = {
     ("shuffle", "compile"),
     ("tables", "checks"),
     ("tables", "observation"),
+    ("knowledge", "observation"),
     ("knowledge", "tables"),
     ("position", "knowledge"),
     ("position", "observation"),

@@ -7,6 +7,7 @@ cards are played. If the seat is shown any difference, something has leaked.
 import dataclasses
 
 import numba
+import numpy as np
 import pytest
 from places import (
     ENCODINGS,
@@ -25,6 +26,8 @@ from places import (
 from places import rank as rank_of
 
 from pisti_env import Rules, pisti_v0
+from pisti_env.knowledge import fill_in, known_of_history
+from pisti_env.observation import encoder
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 CASES = 8  # so that the work can be spread
@@ -240,6 +243,24 @@ def test_a_history_tells_all_that_the_seat_knows(case):
     rng = seeded("history", case)
     for env, _ in random_moments(rng, TABLES, MOMENTS, deals=2):
         compare_with_view(env, rng.randrange(env.rules.players))
+
+
+@pytest.mark.parametrize("case", range(CASES // 2))
+def test_a_table_filled_in_from_a_history_looks_the_same(case):
+    """To whoever observed it, in every encoding."""
+    rng = seeded("filled in", case)
+    for env, _ in random_moments(rng, TABLES, 2, deals=2):
+        rules, agent = env.rules, f"player_{rng.randrange(env.rules.players)}"
+        if max(env.view(None).match_scores) > (rules.target or 0) + rules.max_deal_points:
+            continue  # scores that the encoding clips
+        history = env.observe_as(agent, "history")["observation"]
+        games = fill_in(known_of_history(history, rules)).games
+        for encoding in ENCODINGS:
+            encodes = encoder(encoding, rules)
+            observation = np.zeros((1, encodes.size), np.float32)
+            encodes.encode(games, np.zeros(1, np.int64), np.zeros(1, np.int64), observation)
+            expected = env.observe_as(agent, encoding)["observation"]
+            assert observation[0].tobytes() == expected.tobytes(), (encoding, rules)
 
 
 def play_out(env, rng):

@@ -1,7 +1,8 @@
 """What a seat knows of a deal, and what it does not know dealt at random.
 
 - `View`: all that a seat, or a spectator, knows, as plain data. Every display is drawn from one.
-- `Known`: the part of a view that all else follows from; `fill_in` makes a table of one.
+- `Known`: the part of a view that all else follows from, which an observation of the encoding
+  `"history"` tells too; `fill_in` makes a table of it.
 - `deal_unknown`: tables at which everything that a seat does not know is dealt anew, in compiled
   code; `unknown.py` shows how a player that searches uses it.
 """
@@ -11,6 +12,7 @@ from pisti_env.knowledge.known import (
     Known,
     deck_of,
     fill_in,
+    known_of_history,
     known_of_view,
     start_from,
 )
@@ -27,6 +29,7 @@ __all__ = [
     "deck_of",
     "fill_in",
     "hand_of",
+    "known_of_history",
     "known_of_view",
     "make_view",
     "start_from",

@@ -14,6 +14,7 @@ from pisti_env import game
 from pisti_env.cards import CARD_NAMES, JACK, NO_CARD, NUM_CARDS, NUM_RANKS, card_names
 from pisti_env.knowledge.unknown import last_jack_place
 from pisti_env.knowledge.view import View
+from pisti_env.observation import decode
 from pisti_env.rules import NUM_STARTERS, Rules
 from pisti_env.tables import Tables
 
@@ -68,6 +69,37 @@ def known_of_view(view: View) -> Known:
         starters=view.known_starters,
         hand=view.hand or (),
         plays=tuple(card for _, card in view.plays),
+    )
+
+
+def known_of_history(observation: np.ndarray, rules: Rules) -> Known:
+    """Return what an observation (d,) of the encoding `"history"` tells. Who observes sits in seat
+    0 there, and the others follow, since an observation does not tell who sits where.
+
+    Match scores that the encoding clips are clipped here too. Raises `ValueError` for an array of
+    another shape.
+    """
+    told = decode(observation, "history", rules)
+
+    def cards(piece: str) -> tuple[int, ...]:
+        named = told.get(piece, np.zeros(0, np.int64))
+        return tuple((named[named > 0] - 1).tolist())
+
+    plays = cards("history_cards")
+    scores = told["match_scores"]
+    if len(plays) == rules.num_plays:
+        scores = scores - told["public_points"]
+    return Known(
+        rules=rules,
+        viewer=0,
+        dealer=int(told["dealer"].argmax()),
+        scores=tuple(scores.tolist()),
+        starter=cards("starter")[0],
+        jacks=cards("jack_order"),
+        bottom=next(iter(cards("bottom_card_of_deal")), None),
+        starters=cards("starter_order"),
+        hand=tuple(np.repeat(_FACES, told["hand"]).tolist()),
+        plays=plays,
     )
 
 
