@@ -20,7 +20,7 @@ from pisti_env.cards import (
     RANK_OF_CARD,
     TEN_OF_DIAMONDS,
 )
-from pisti_env.compile import compiled, inlined
+from pisti_env.compile import at, compiled, inlined
 from pisti_env.counts import ONE_OF_CARD
 from pisti_env.rules import NUM_STARTERS, Rules
 
@@ -334,13 +334,13 @@ def side_of(seat, rules):
 @inlined
 def take_from_hand(game, seat, card):
     """Take one such card out of the hand; if everyone knew one there, it is that one."""
-    last = game.hand_sizes[seat] - 1
+    last = game.hand_sizes[at(seat)] - 1
     held = last
     for earlier in range(MAX_HAND - 1, -1, -1):
-        if game.hands[seat, earlier] == card:
+        if game.hands[at(seat), earlier] == card:
             held = earlier
-    game.hands[seat, held] = game.hands[seat, last]
-    game.hand_sizes[seat] = last
+    game.hands[at(seat), at(held)] = game.hands[at(seat), at(last)]
+    game.hand_sizes[at(seat)] = last
     for k in range(game.num_exposed):
         if game.exposed[k] == card and game.exposed_holders[k] == seat:
             last = game.num_exposed - 1
@@ -366,8 +366,8 @@ def is_jack(card):
 @inlined
 def captures(card, top):
     """A card of the top card's rank captures, and a jack does on a pile that is not empty."""
-    rank = RANK_OF_CARD[card]
-    return top != NO_CARD and (rank == JACK_RANK or rank == RANK_OF_CARD[top])
+    rank = RANK_OF_CARD[at(card)]
+    return top != NO_CARD and (rank == JACK_RANK or rank == RANK_OF_CARD[at(top)])
 
 
 @inlined
@@ -391,12 +391,12 @@ def score_pisti(game, rules, seat, card, top, size):
 @inlined
 def lay_on_pile(game, rules, card):
     """The card is the new top card, for a moment even if it captures."""
-    game.plays[game.num_plays] = card
+    game.plays[at(game.num_plays)] = card
     game.num_plays += 1
     game.top = card
-    game.pile_points += rules.card_points[card]
-    game.played_kinds += ONE_OF_CARD[card]
-    game.pile_kinds += ONE_OF_CARD[card]
+    game.pile_points += rules.card_points[at(card)]
+    game.played_kinds += ONE_OF_CARD[at(card)]
+    game.pile_kinds += ONE_OF_CARD[at(card)]
 
 
 @inlined
