@@ -1,17 +1,17 @@
 """Pişti, Turkey's fishing card game, for machine learning.
 
 `pisti_v0` is the PettingZoo environment, `Rules` the options of the game. Many tables at once are
-in `pisti_env.vector`, players in `pisti_env.agents`. `gymnasium.make("Pisti-v0")` is one learner's
-environment, in which they play the other seats: `pisti_env.single`.
+in `vector`, players in `agents`, and `arena` measures them. `gymnasium.make("Pisti-v0")` is one
+learner's environment, in which they play the other seats: `single`.
 """
 
 import gymnasium
 import pettingzoo
 
-from pisti_env import pisti_v0
+from pisti_env import agents, arena, pisti_v0, single, vector
 from pisti_env.rules import Rules
 
-__all__ = ["Rules", "__version__", "pisti_v0"]
+__all__ = ["Rules", "__version__", "agents", "arena", "pisti_v0", "single", "vector"]
 __version__ = "0.1.0"
 
 gymnasium.register(

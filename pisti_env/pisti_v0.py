@@ -21,6 +21,9 @@ for agent in env.agent_iter():
     env.step(action)
 ```
 
+From PettingZoo 1.27 on, `pettingzoo.make("aec", "pisti/pisti-v0", players=4)` makes it too, once
+`pisti_env` has been imported.
+
 ### The game
 
 Each seat in turn plays one card on the pile. A card of the top card's rank captures the pile, and
@@ -76,13 +79,12 @@ All of it is in `env.unwrapped`, and none of it is an observation but `observe_a
 - `deck`, `dealer`: the current deal's, as `reset` takes them.
 - `state()`: the whole table as numbers, `describe("state")`.
 - `illegal_actions`: how many there were so far, in all episodes.
-
-`copy.copy`, `copy.deepcopy` and `pickle` give an environment that goes on by itself. One thread at a
-time may use an environment; another one's call meanwhile is a `RuntimeError`. After a step or reset
-that was broken off (by Ctrl-C) everything but `reset` raises `gymnasium.error.ResetNeeded`.
 - `position(seat)`: the view as one line of text, which `pisti_env.position.read_position` reads.
 
-`copy.deepcopy` and `pickle` give an environment that goes on identically, in mid-deal too.
+`copy.copy`, `copy.deepcopy` and `pickle` give an environment that goes on by itself and identically,
+in mid-deal too. One thread at a time may use an environment; another one's call meanwhile is a
+`RuntimeError`. After a step or reset that was broken off (by Ctrl-C) everything but `reset` raises
+`gymnasium.error.ResetNeeded`.
 
 ### Illegal actions
 
@@ -219,7 +221,7 @@ class raw_env(AECEnv):
             raise ValueError(f"mask_in is {quote(mask_in)}; expected 'observation' or 'info'")
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ArgumentError(
-                f"render_mode is {quote(render_mode)}; expected None, 'human' or 'ansi'"
+                f"render_mode is {quote(render_mode)}; expected one of None, 'human', 'ansi'"
             )
         self._encoder = encoder(observation, self.rules)
         warm_up()

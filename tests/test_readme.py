@@ -186,3 +186,13 @@ def test_presets_are_those_of_rules():
     for name, text in table("preset", "what differs"):
         told[name.strip("`")] = fields_told(text, told)
     assert told == PRESETS
+
+
+def test_what_it_names_is_there_after_import_pisti_env_alone():
+    named = sorted(set(re.findall(r"`(?:help\()?(pisti_env(?:\.[a-z_]\w*)+)", README)))
+    assert {"pisti_env.single", "pisti_env.arena.evaluate", "pisti_env.agents.ask"} <= set(named)
+    code = "import pisti_env\n" + "\n".join(named)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -52,7 +52,8 @@ def check_render_mode(render_mode: Any, metadata: dict[str, Any]) -> None:
     modes = metadata["render_modes"]
     if render_mode not in (None, *modes):
         raise ArgumentError(
-            f"render_mode is {quote(render_mode)}; expected None or {' or '.join(map(repr, modes))}"
+            f"render_mode is {quote(render_mode)}; expected one of "
+            f"{', '.join(map(repr, (None, *modes)))}"
         )
 
 
