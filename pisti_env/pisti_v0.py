@@ -284,7 +284,7 @@ class raw_env(AECEnv):
         deck, dealer, scores, position = self._read_options(options or {})
         if seed is not None:
             check_seed(seed)
-        with self._tables.one_thread:
+        with self._tables.one_thread():
             self._under_way = False
             if seed is not None:
                 self._tables.reseed(seed)
@@ -336,10 +336,8 @@ class raw_env(AECEnv):
 
         Raises `ValueError`, and changes nothing, for an action that is not in the hand.
         """
-        tables, to_play, one_thread = self._tables, self._to_play, self._tables.one_thread
-        if not one_thread.lock.acquire(False):  # what `with` does, in a third of its time
-            one_thread.refuse()
-        try:
+        tables, to_play = self._tables, self._to_play
+        with tables.one_thread():
             if not self._under_way:
                 self._ask_for_reset()
             if not self.agents:
@@ -361,8 +359,6 @@ class raw_env(AECEnv):
                 self.rewards = dict.fromkeys(self.agents, 0.0)
             self._give_turn(over)
             self._under_way = True
-        finally:
-            one_thread.lock.release()
         if self.render_mode == "human":
             self.render()
 
@@ -437,7 +433,7 @@ class raw_env(AECEnv):
             return observation
         mask = np.zeros((1, other.num_actions), np.int8)
         if self._is_to_act(agent):
-            with self._tables.one_thread:
+            with self._tables.one_thread():
                 other.mask(self._tables.games, _ONE, mask)
         return {"observation": observation, "action_mask": mask[0]}
 
@@ -452,7 +448,7 @@ class raw_env(AECEnv):
         if seat is None:
             raise self._unknown(agent)
         observation = np.empty((1, encoder.size), np.float32)
-        with self._tables.one_thread:
+        with self._tables.one_thread():
             self._check_under_way()
             encoder.encode(self._tables.games, _ONE, _SEATS[seat], observation)
         return observation[0]
@@ -469,7 +465,7 @@ class raw_env(AECEnv):
         """Return what the rest of the deal depends on, hidden cards included, (s,) float32 in
         [0, 1] as in `describe("state")`. For critics; never part of an observation."""
         state = np.empty((1, self.state_space.shape[0]), np.float32)
-        with self._tables.one_thread:
+        with self._tables.one_thread():
             self._check_under_way()
             state_encoder(self.rules).encode(self._tables.games, _ONE, _SEATS[0], state)
         return state[0]

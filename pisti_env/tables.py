@@ -8,7 +8,7 @@ import functools
 import secrets
 import threading
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -58,31 +58,6 @@ def warm_up() -> None:
         tables.play_on(to_play)
 
 
-class OneThread:
-    """`with` it, one thread at a time uses some tables, and a second one is refused: compiled code
-    runs beside other threads, and two that change a table would spoil memory. A copy is free."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-
-    def __enter__(self) -> None:
-        if not self.lock.acquire(False):
-            self.refuse()
-
-    def __exit__(self, *error: object) -> None:
-        self.lock.release()
-
-    def refuse(self) -> NoReturn:
-        """Raise for a second thread."""
-        raise RuntimeError(
-            "another thread is using these tables at this moment; let one thread at a time do so, "
-            "or give each its own copy (copy.deepcopy)"
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return OneThread, ()
-
-
 class ToPlay:
     """What the seats to play observe at `num_tables` tables, as `Tables` rewrites it, and what they
     do then: buffers that compiled code gets as they are made here, without a look at their types.
@@ -128,7 +103,7 @@ class Tables:
     before a jack or bottom card is moved; `rewards` (n, sides) float32 of the last play; `scored`
     and `over` (n,) bool: whether the deal, the episode has ended; `cards` (n,) int64, what `play`
     plays; `deals_dealt` (n,) int64 of the seed. Who offers tables to users does so `with
-    tables.one_thread:`.
+    tables.one_thread():`.
     """
 
     def __init__(
@@ -158,24 +133,39 @@ class Tables:
         self._gains = np.zeros((num_tables, rules.sides), np.int64)
         self._earned = np.zeros((num_tables, rules.sides))  # in the episode so far
         self._shares = np.zeros((num_tables, rules.sides))
-        self.one_thread = OneThread()
         self._set_arguments()
         self.reseed(secrets.randbits(64))
 
     def _set_arguments(self) -> None:
-        """Set what compiled functions take beside the arrays of the tables."""
+        """Set what compiled functions take beside the arrays of the tables, and a lock of one's
+        own."""
+        self._lock = threading.Lock()
         self._table_rules = game.table_rules(self.rules)
         self._draws = shuffle.Draws(self._seeds, self._numbers, self.deals_dealt)
         self._played = game.Played(self._gains, self.rewards, self.scored, self.over, self._shares)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what `_set_arguments` sets: copied, it would be arrays of their own."""
-        arguments = ("_table_rules", "_draws", "_played")
+        arguments = ("_lock", "_table_rules", "_draws", "_played")
         return {name: value for name, value in self.__dict__.items() if name not in arguments}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(own_arrays(state))
         self._set_arguments()
+
+    def one_thread(self) -> threading.Lock:
+        """Return a lock: `with` it, one thread uses the tables, and another one is refused here.
+        Compiled code runs beside other threads, and two that change a table would spoil memory.
+
+        The lock itself is what `with` takes, since Ctrl-C cannot come between its being locked and
+        the block that unlocks it, as it can in a method that locks it.
+        """
+        if self._lock.locked():
+            raise RuntimeError(
+                "another thread is using these tables at this moment; let one thread at a time do "
+                "so, or give each its own copy (copy.deepcopy)"
+            )
+        return self._lock
 
     def reseed(self, seed: int) -> None:
         """Go to the seed's first deal; until the first call, the seed is an unpredictable one."""
@@ -267,11 +257,12 @@ class Tables:
             "seeds": self._seeds.copy(),
         }
 
-    def set_state(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from what `get_state` returned, by dealing and playing all of it anew.
+    def rebuild(self, state: Mapping[str, np.ndarray]) -> "Tables":
+        """Return new tables that go on from what `get_state` returned, by dealing and playing all
+        of it anew.
 
-        Raises `ValueError` naming field and table, and changes nothing, for what no tables of these
-        rules can have come to in the middle of their deals.
+        Raises `ValueError` naming field and table for what no tables of these rules can have come
+        to in the middle of their deals.
         """
         rules, num_tables = self.rules, len(self.games)
         given = check_state(state, self.get_state())
@@ -291,12 +282,19 @@ class Tables:
         tables.start(self.all_rows, decks, given["dealers"])
         tables.games["match_points"][:, : rules.sides] = given["match_points"]
         tables.play_all(given["plays"])
+        tables.deals_dealt[:] = given["deals_dealt"]
+        tables._earned[:] = given["earned"]
+        tables._seeds[:] = given["seeds"]
+        return tables
+
+    def take_over(self, tables: "Tables") -> None:
+        """Go on from where other tables are, as many and with the same rules and rewards."""
         self.games[:] = tables.games
-        self.decks[:] = decks
-        self._dealers[:] = given["dealers"]
-        self.deals_dealt[:] = given["deals_dealt"]
-        self._earned[:] = given["earned"]
-        self._seeds[:] = given["seeds"]
+        self.decks[:] = tables.decks
+        self._dealers[:] = tables._dealers
+        self.deals_dealt[:] = tables.deals_dealt
+        self._earned[:] = tables._earned
+        self._seeds[:] = tables._seeds
         self.scored[:] = False
         self.over[:] = False
 

@@ -144,8 +144,8 @@ class DealBatch:
             )
             self._tables.observe(self._to_play, rows)
 
-        with self._tables.one_thread:
-            self._under_way = False
+        with self._tables.one_thread():
+            self._break_off()
             if seed is not None:
                 self._tables.reseed(seed)
             self._deal_ended[:] = False
@@ -171,7 +171,7 @@ class DealBatch:
             if tables.scored[share].any():
                 self._restart(rows[tables.scored[share]])
 
-        with tables.one_thread:
+        with tables.one_thread():
             self._check_under_way()
             self._to_play.actions[:] = actions
             illegal = self._to_play.find_illegal()
@@ -188,6 +188,13 @@ class DealBatch:
                 "the last step or reset was broken off, so no deal is under way; call reset() first"
             )
 
+    def _break_off(self) -> None:
+        """Leave the deals that are under way. Where a step was broken off, wait for what the other
+        threads still do of it."""
+        if not self._under_way:
+            self._threads.close()
+        self._under_way = False
+
     def observe_as(self, encoding: str, rows: np.ndarray | None = None) -> np.ndarray:
         """Return what the seats to play observe in another encoding, a new (n, d) float32 array.
 
@@ -196,7 +203,7 @@ class DealBatch:
         """
         other, games, rows = encoder(encoding, self.rules), self._tables.games, self._rows(rows)
         observations = np.empty((len(rows), other.size), np.float32)
-        with self._tables.one_thread:
+        with self._tables.one_thread():
             self._check_under_way()
             other.encode(games, rows, games["to_play"][rows].astype(np.int64), observations)
         return observations
@@ -205,7 +212,7 @@ class DealBatch:
         """Return the action masks of another encoding, a new (n, a) int8 array, or of `rows`."""
         other, rows = encoder(encoding, self.rules), self._rows(rows)
         action_masks = np.empty((len(rows), other.num_actions), np.int8)
-        with self._tables.one_thread:
+        with self._tables.one_thread():
             self._check_under_way()
             other.mask(self._tables.games, rows, action_masks)
         return action_masks
@@ -224,7 +231,7 @@ class DealBatch:
         everything = state_encoder(self.rules)
         states = np.empty((self.num_envs, everything.size), np.float32)
         rows = self._tables.all_rows
-        with self._tables.one_thread:
+        with self._tables.one_thread():
             self._check_under_way()
             everything.encode(self._tables.games, rows, np.zeros_like(rows), states)
         return states
@@ -232,7 +239,7 @@ class DealBatch:
     def view(self, table: int, seat: int | None) -> View:
         """Return what a seat of a table knows, or with None what everyone there does."""
         row, seat = check_row(table, self.num_envs), check_viewer(self.rules, seat)
-        with self._tables.one_thread:
+        with self._tables.one_thread():
             self._check_under_way()
             return make_view(
                 self._tables.games[row : row + 1], self.rules, seat, self._last_deal(row)
@@ -242,7 +249,7 @@ class DealBatch:
         """Return a dict per side of a table, seat 0's first: points (face-down starters included),
         cards, pistis, jack_pistis, match_points. Not an observation: for tests, logs, displays."""
         row = check_row(table, self.num_envs)
-        with self._tables.one_thread:
+        with self._tables.one_thread():
             self._check_under_way()
             return self._tables.score(row)
 
@@ -266,7 +273,7 @@ class DealBatch:
     def moment(self) -> tuple[np.ndarray, Encoder]:
         """Return a copy of the tables' records (n,), and the encoder of the observations: what
         `pisti_env.agents.hosting` asks agents with."""
-        with self._tables.one_thread:
+        with self._tables.one_thread():
             self._check_under_way()
             return self._tables.games.copy(), self._to_play.encoder
 
@@ -286,7 +293,7 @@ class DealBatch:
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return all that the tables go on from, as arrays (n, …), whatever the threads."""
-        with self._tables.one_thread:
+        with self._tables.one_thread():
             self._check_under_way()
             return {**self._tables.get_state(), "last_deals": self._last_deals.copy()}
 
@@ -297,12 +304,13 @@ class DealBatch:
         other names, shapes or dtypes, and, naming field and table, for what no table can be in.
         """
         tables = self._tables
-        with tables.one_thread:
+        with tables.one_thread():
             last_deals = check_state(state, {"last_deals": self._last_deals})["last_deals"]
             none = (last_deals < 0).all(axis=(1, 2), keepdims=True)
             check_range("last_deals", np.where(none, 0, last_deals), 0, MAX_MATCH_POINTS)
-            tables.set_state(state)
-            self._under_way = False
+            rebuilt = tables.rebuild(state)
+            self._break_off()
+            tables.take_over(rebuilt)
             self._last_deals[:] = last_deals
             self._deal_ended[:] = False
             self._threads.run(lambda rows: tables.observe(self._to_play, rows))

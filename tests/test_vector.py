@@ -763,6 +763,35 @@ def test_a_step_that_is_broken_off_asks_for_a_reset(after, monkeypatch):
     assert shown(batch) == shown(same)
 
 
+def test_a_reset_waits_for_what_other_threads_still_play(threads_always, monkeypatch):
+    """Ctrl-C comes to the thread that waits for them."""
+    batch, same = DealBatch(8, seed=1, threads=2), DealBatch(8, seed=1)
+    tables, main = batch._tables, threading.current_thread()
+    play_on, played = tables.play_on, []
+    batch.step(batch.action_masks.argmax(axis=1))  # in one thread, the next one in two
+
+    def slow(*arguments):
+        if threading.current_thread() is not main:
+            time.sleep(0.3)
+            played.append(True)
+        play_on(*arguments)
+
+    def ctrl_c(shares):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tables, "play_on", slow)
+    monkeypatch.setattr(vector, "wait", ctrl_c)
+    with pytest.raises(KeyboardInterrupt):
+        batch.step(batch.action_masks.argmax(axis=1))
+    assert not played
+    monkeypatch.undo()
+    for each in (batch, same):
+        each.reset(seed=5)
+    assert played
+    assert shown(batch) == shown(same)
+    batch.close()
+
+
 def test_a_copy_is_a_copy():
     batch, same = DealBatch(4, seed=1, target=31), DealBatch(4, seed=1, target=31)
     rng = np.random.default_rng(0)

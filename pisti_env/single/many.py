@@ -104,7 +104,7 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         seeds = self._read_seeds(seed)
         # An int is the seed of all tables, whose numbers differ; in a list, each has its own.
         numbers = self._core.all_rows if is_int(seed) else np.zeros(self.num_envs, np.int64)
-        with core.tables.one_thread:
+        with core.tables.one_thread():
             if len(rows) < self.num_envs:
                 core.check_under_way()
             core.under_way = False
@@ -157,7 +157,7 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         and only a `reset()` of all tables goes on.
         """
         core = self._core
-        with core.tables.one_thread:
+        with core.tables.one_thread():
             core.check_under_way()
             actions = check_actions(actions, self.num_envs)
             if self.autoreset_mode == AutoresetMode.DISABLED and self._over.any():

@@ -84,7 +84,7 @@ class PistiEnv(gymnasium.Env[Any, Any]):
         given = read_options(self.rules, options, RESET_OPTIONS)
         if seed is not None:
             seed = check_seed(seed)
-        with core.tables.one_thread:
+        with core.tables.one_thread():
             core.under_way = False
             if seed is not None:
                 core.reseed(core.all_rows, [seed], core.all_rows)
@@ -105,7 +105,7 @@ class PistiEnv(gymnasium.Env[Any, Any]):
         fails, what it raised is raised, and only `reset()` goes on.
         """
         core = self._core
-        with core.tables.one_thread:
+        with core.tables.one_thread():
             core.check_under_way()
             if self._over:
                 raise gymnasium.error.ResetNeeded("the episode is over; call reset()")
