@@ -76,8 +76,8 @@ class Position:
 
     view: View
     games: np.ndarray = field(compare=False, repr=False)
-    """The record of that table, (1,) game.GAME; what the viewer does not know is filled in from the
-    lowest card. `knowledge.deal_unknown` deals it anew at copies of it."""
+    """The record of that table, (1,) game.GAME, read-only; what the viewer does not know is filled
+    in from the lowest card. `knowledge.deal_unknown` deals it anew at copies of it."""
 
     def observe(self, encoding: str) -> dict[str, np.ndarray]:
         """Return what the viewer observes, as the environment does with its default arguments:
@@ -88,9 +88,10 @@ class Position:
         numbers = encoder(encoding, self.view.rules)
         observation = np.zeros((1, numbers.size), np.float32)
         mask = np.zeros((1, numbers.num_actions), np.int8)
-        numbers.encode(self.games, _ONE, np.array([self.view.viewer]), observation)
+        games = self.games.copy()  # compiled code takes writable arrays
+        numbers.encode(games, _ONE, np.array([self.view.viewer]), observation)
         if self.view.viewer == self.view.to_play:
-            numbers.mask(self.games, _ONE, mask)
+            numbers.mask(games, _ONE, mask)
         return {"observation": observation[0], "action_mask": mask[0]}
 
     def start(self, tables: Tables, rows: np.ndarray, deck: list[int] | None = None) -> None:
@@ -240,6 +241,7 @@ def _rebuild(fields: dict[str, Field]) -> Position:
             )
         last = tables.score(0)
     view = make_view(tables.games, known.rules, known.viewer, last)
+    tables.games.setflags(write=False)
     return Position(view, tables.games)
 
 

@@ -287,17 +287,6 @@ class Tables:
         tables._seeds[:] = given["seeds"]
         return tables
 
-    def take_over(self, tables: "Tables") -> None:
-        """Go on from where other tables are, as many and with the same rules and rewards."""
-        self.games[:] = tables.games
-        self.decks[:] = tables.decks
-        self._dealers[:] = tables._dealers
-        self.deals_dealt[:] = tables.deals_dealt
-        self._earned[:] = tables._earned
-        self._seeds[:] = tables._seeds
-        self.scored[:] = False
-        self.over[:] = False
-
     def play_all(self, plays: np.ndarray) -> None:
         """Play the cards `plays` (n, num_plays), table by table in their order up to NO_CARD; raise
         `ValueError` for one that is not in the hand, and if they are all of the deal."""

@@ -146,8 +146,9 @@ class DealBatch:
 
         with self._tables.one_thread():
             self._break_off()
-            if seed is not None:
-                self._tables.reseed(seed)
+            if seed is not None:  # copies of a table have decks of their own again
+                rows = self._tables.all_rows
+                self._tables.reseed_each(rows, np.uint64(seed), rows)
             self._deal_ended[:] = False
             self._last_deals[:] = -1
             self._threads.run(start)
@@ -284,12 +285,14 @@ class DealBatch:
         Raises `ValueError` or `IndexError` for tables that are not there.
         """
         row, rows = check_row(table, self.num_envs), self._rows(copies)
-        with self._tables.one_thread:
+        with self._tables.one_thread():
             self._check_under_way()
+            self._break_off()
             self._tables.copy_tables(rows, self._tables, np.array([row]))
             for buffer in (self._deal_ended, self._final_scores, self._last_deals):
                 buffer[rows] = buffer[row]
             self._tables.observe(self._to_play, rows)
+            self._under_way = True
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return all that the tables go on from, as arrays (n, …), whatever the threads."""
@@ -310,7 +313,7 @@ class DealBatch:
             check_range("last_deals", np.where(none, 0, last_deals), 0, MAX_MATCH_POINTS)
             rebuilt = tables.rebuild(state)
             self._break_off()
-            tables.take_over(rebuilt)
+            tables.copy_tables(tables.all_rows, rebuilt, tables.all_rows)
             self._last_deals[:] = last_deals
             self._deal_ended[:] = False
             self._threads.run(lambda rows: tables.observe(self._to_play, rows))

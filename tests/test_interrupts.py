@@ -78,6 +78,7 @@ OTHER_STATE = DealBatch(4, seed=2, target=31).get_state()
         (a_batch, DealBatch.states, lambda batch: batch.step(batch.action_masks.argmax(axis=1))),
         (a_batch, DealBatch.states, lambda batch: batch.reset(seed=3)),
         (a_batch, DealBatch.states, lambda batch: batch.set_state(OTHER_STATE)),
+        (a_batch, DealBatch.states, lambda batch: batch.copy_table(1, [0, 2])),
         (
             a_table,
             pisti_v0.raw_env.state,

@@ -65,6 +65,15 @@ def test_random_views_are_read_as_they_were_written_and_refused_when_damaged(cas
             read_position(damaged)
 
 
+def test_the_table_of_a_position_is_read_only():
+    """Compiled code reads it when the viewer observes."""
+    env = pisti_v0.raw_env()
+    env.reset(seed=0)
+    position = read_position(env.position(0))
+    with pytest.raises(ValueError, match="read-only"):
+        position.games["hand_sizes"] = 100
+
+
 def test_a_line_reads_like_the_table():
     env = pisti_v0.raw_env()
     deck = numbers("4S 5S 6S 9H 2C AS JS 9S 3H 4H 5H 6H".split())

@@ -216,10 +216,68 @@ def test_wrong_arguments_are_refused():
     with pytest.raises(ValueError, match="seed is -1"):
         deal_unknown(games, env.rules, 0, -1)
     with pytest.raises(ValueError, match="expected a writable array"):
+        deal_unknown(None, env.rules, 0, 0)
+    with pytest.raises(ValueError, match="expected a writable array"):
         deal_unknown(games.view(np.uint8), env.rules, 0, 0)
     games.setflags(write=False)
     with pytest.raises(ValueError, match="expected a writable array"):
         deal_unknown(games, env.rules, 0, 0)
+
+
+def damaged(game_bytes, rng):
+    """A table of which some fields, or all, are something else."""
+    table = np.frombuffer(game_bytes, game.GAME).copy()
+    raw = table.view(np.uint8)
+    how = rng.randrange(4)
+    if how == 0:  # some bits
+        for _ in range(rng.randrange(1, 4)):
+            raw[rng.randrange(len(raw))] ^= 1 << rng.randrange(8)
+    elif how == 1:  # a number of one field
+        field = table[rng.choice(game.GAME.names)].reshape(-1)
+        field[rng.randrange(len(field))] = rng.choice([-2, -1, 0, 1, 4, 7, 52, 100, 104, 127])
+    elif how == 2:  # from one place on, all of it
+        start = rng.randrange(len(raw))
+        raw[start:] = list(rng.randbytes(len(raw) - start))
+    else:  # cards exchanged, between hands, stock and what was played
+        cards = [raw[game.GAME.fields[field][1] :] for field in ("hands", "deck", "plays")]
+        one, two = (rng.choice(cards)[:24] for _ in range(2))
+        here, there = rng.randrange(24), rng.randrange(24)
+        one[here], two[there] = two[there], one[here]
+    return table
+
+
+@pytest.mark.parametrize("case", range(10))
+def test_a_damaged_table_is_refused_and_spoils_no_memory(case):
+    rng = seeded("damaged tables", case)
+    refused = 0
+    for env, _ in random_moments(rng, TABLES, 1):
+        seat = rng.choice([None, *range(env.rules.players)])
+        table = damaged(table_of(env).tobytes(), rng)
+        before = table.tobytes()
+        for seed in range(2):  # what was dealt may be refused too
+            error = None
+            try:
+                deal_unknown(table, env.rules, seat, seed)
+            except ValueError as caught:
+                error = str(caught)
+            if error is not None and seed == 0:
+                assert error.startswith("table 0 of games is in no moment of a deal")
+                assert table.tobytes() == before
+                refused += 1
+    assert refused > TABLES / 5
+
+
+def test_tables_of_other_rules_are_refused():
+    for env, _ in random_moments(seeded("other rules", 0), TABLES, 1):
+        other = Rules(players=6) if env.rules.players != 6 else Rules()
+        with pytest.raises(ValueError, match="table 1 of games is in no moment"):
+            deal_unknown(np.append(fresh(other).games, table_of(env)), other, 0, 0)
+
+
+def fresh(rules):
+    tables = Tables(rules, 1)
+    tables.start(np.zeros(1, np.int64))
+    return tables
 
 
 @pytest.mark.compiled

@@ -792,6 +792,14 @@ def test_a_reset_waits_for_what_other_threads_still_play(threads_always, monkeyp
     batch.close()
 
 
+def test_after_a_reset_copies_of_a_table_have_decks_of_their_own():
+    batch, same = DealBatch(4, seed=1), DealBatch(4, seed=1)
+    batch.copy_table(1, [0, 2])
+    for each in (batch, same):
+        each.reset(seed=5)
+    assert shown(batch) == shown(same)
+
+
 def test_a_copy_is_a_copy():
     batch, same = DealBatch(4, seed=1, target=31), DealBatch(4, seed=1, target=31)
     rng = np.random.default_rng(0)

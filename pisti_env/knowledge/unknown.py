@@ -33,12 +33,23 @@ print(play_out(games, table_rules(view.rules), view.rules.side(0)))
 ```
 """
 
+from typing import Any
+
 import numpy as np
 
 from pisti_env import game as engine
 from pisti_env.cards import NO_CARD, NUM_CARDS
 from pisti_env.compile import compiled, inlined
-from pisti_env.game import FACE_DOWN, MAX_DECK, NOBODY, PILE, STOCK_MIDDLE, is_jack, next_seat
+from pisti_env.game import (
+    FACE_DOWN,
+    MAX_DECK,
+    MAX_JACKS,
+    NOBODY,
+    PILE,
+    STOCK_MIDDLE,
+    is_jack,
+    next_seat,
+)
 from pisti_env.quote import quote
 from pisti_env.rules import NUM_STARTERS, Rules
 from pisti_env.shuffle import check_seed, draw_below, stream
@@ -52,25 +63,163 @@ def deal_unknown(games: np.ndarray, rules: Rules, viewer: int | None, seed: int)
     of the tables `games` (n,) GAME, which are tables of these rules at any moments.
 
     What is dealt at table i is a function of the seed, of i and of what the viewer knows there.
-    Match points stay, and so does all that the viewer sees. Raises `ValueError` for a wrong viewer,
-    seed or array.
+    Match points stay, and so does all that the viewer sees. Raises `ValueError`, and changes
+    nothing, for a wrong viewer, seed or array, and for a record that is no table of these rules.
     """
     seats = range(rules.players)
     if viewer is not None and viewer not in seats:
         raise ValueError(f"viewer is {quote(viewer)}; expected None or one of {list(seats)}")
-    if games.dtype != engine.GAME or games.ndim != 1 or not games.flags.carray:
+    games, seed = check_records(games), check_seed(seed)
+    wrong = find_unsound(games, engine.table_rules(rules), _counts(rules))
+    if wrong >= 0:
         raise ValueError(
-            f"games has shape {games.shape} and dtype {quote(games.dtype)}; expected a writable "
-            "array (n,) of records game.GAME"
+            f"table {wrong} of games is in no moment of a deal of these rules; expected copies of "
+            "records that were dealt and played with them"
         )
     with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
         _redeal_all(
             games,
             engine.table_rules(rules),
             NOBODY if viewer is None else int(viewer),
-            np.uint64(check_seed(seed)),
+            np.uint64(seed),
             np.zeros(SCRATCH_SIZE, np.int64),
         )
+
+
+def check_records(games: Any) -> np.ndarray:
+    """Return an array of tables, for compiled code; raise `ValueError` for anything else."""
+    form = (getattr(games, "dtype", None), getattr(games, "ndim", None))
+    if not isinstance(games, np.ndarray) or form != (engine.GAME, 1) or not games.flags.carray:
+        raise ValueError(
+            f"games has shape {np.shape(games)} and dtype {quote(form[0])}; expected a writable "
+            "array (n,) of records game.GAME"
+        )
+    return np.asarray(games)  # of a subclass too
+
+
+def _counts(rules: Rules) -> np.ndarray:
+    """Return how many of each card the deck has, (52,) int64."""
+    return np.bincount(rules.deck_cards(), minlength=NUM_CARDS)
+
+
+@compiled
+def find_unsound(games, table, left):
+    """Return the first of `games` (n,) that is no table of these rules, -1 if all are. `left` (52,)
+    is how many of each card the deck has, and is overwritten."""
+    for i in range(len(games)):
+        if not is_sound(games[i], table[0], left):
+            return i
+    return -1
+
+
+@inlined
+def is_sound(game, rules, left):
+    """Return whether all that `redeal` goes by can be so: how far the deal is, whose cards are
+    where, what everyone saw. `left` (52,) stays as it was, if so."""
+    return (
+        has_sizes(game, rules)
+        and has_cards(game, rules, left)
+        and has_hands(game, rules, left)
+        and has_seen(game, rules)
+    )
+
+
+@inlined
+def has_sizes(game, rules):
+    """Return whether numbers of plays, packets and cards fit each other."""
+    played, size = np.int64(game.num_plays), packet_size(rules)
+    if not (0 <= game.dealer < rules.players and 0 <= played <= rules.num_plays):
+        return False
+    scored = played == rules.num_plays
+    packet = (played - scored) // size + 1
+    dealt = NUM_STARTERS + packet * size
+    swept = scored and game.stock_start == rules.deck_size
+    if game.packet != packet or not (game.stock_start == dealt or swept):
+        return False
+    seat, turns = game.dealer, played - (packet - 1) * size
+    for turn in range(rules.players):
+        seat = next_seat(seat, rules)
+        own_turns = (turns - turn + rules.players - 1) // rules.players
+        if game.hand_sizes[seat] != rules.hand_size - own_turns:
+            return False
+    return True
+
+
+@inlined
+def has_cards(game, rules, left):
+    """Return whether the deck has its cards; then `left` is all 0."""
+    there = True
+    for place in range(rules.deck_size):
+        there = there and take_one(game.deck[place], left)
+    return there
+
+
+@inlined
+def has_hands(game, rules, left):
+    """Return whether what was played from each hand, and is held, is what was dealt; then `left`
+    is what the deck has again."""
+    first, size = NUM_STARTERS, packet_size(rules)
+    for packet in range(game.packet):
+        seat, plays_end = game.dealer, min(game.num_plays, (packet + 1) * size)
+        for turn in range(rules.players):
+            seat = next_seat(seat, rules)
+            for place in range(first, first + rules.hand_size):
+                left[game.deck[place]] += 1
+            for number in range(packet * size + turn, plays_end, rules.players):
+                if not take_one(game.plays[number], left):
+                    return False
+            if packet + 1 == game.packet:
+                for held in range(game.hand_sizes[seat]):
+                    if not take_one(game.hands[seat, held], left):
+                        return False
+            first += rules.hand_size
+    for place in range(rules.deck_size):
+        left[game.deck[place]] += 1
+    return True
+
+
+@inlined
+def take_one(card, left):
+    """Return whether there is such a card left, and count it off."""
+    if not 0 <= card < NUM_CARDS or left[card] == 0:
+        return False
+    left[card] -= 1
+    return True
+
+
+@inlined
+def has_seen(game, rules):
+    """Return whether what everyone saw lie in the stock is there, or in the hands."""
+    shown, exposed = game.num_shown_jacks, game.num_exposed
+    room = FACE_DOWN if rules.starter_jack == PILE else MAX_JACKS
+    if not (0 <= shown <= room and 0 <= exposed <= MAX_JACKS):
+        return False
+    if game.bottom_card != NO_CARD:
+        if not rules.bottom_card_shown or game.bottom_card != game.deck[rules.deck_size - 1]:
+            return False
+    for k in range(shown):
+        place = last_jack_place(rules) - shown + 1 + k
+        if rules.starter_jack == PILE:
+            place = FACE_DOWN - 1 - k
+        if game.deck[place] != game.shown_jacks[k]:
+            return False
+    for k in range(exposed):
+        place, holder = game.exposed_places[k], game.exposed_holders[k]
+        if not (NUM_STARTERS <= place < rules.deck_size and NOBODY <= holder < rules.players):
+            return False
+        if holder == NOBODY:
+            if place < game.stock_start or game.deck[place] != game.exposed[k]:
+                return False
+        else:
+            others = 0  # of the exposed cards that this seat is to have in its hand
+            for other in range(exposed):
+                others += game.exposed_holders[other] == holder
+            in_hand = False
+            for held in range(game.hand_sizes[holder]):
+                in_hand = in_hand or game.hands[holder, held] == game.exposed[k]
+            if others > game.hand_sizes[holder] or not in_hand:
+                return False
+    return True
 
 
 @compiled
