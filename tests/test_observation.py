@@ -24,11 +24,14 @@ from pisti_env.cards import NO_CARD
 from pisti_env.observation import (
     LAYOUT,
     MAX_NUMBERS,
+    PIECES,
+    Encoder,
     describe,
     encoder,
     state_encoder,
     write,
 )
+from pisti_env.observation.pieces import GROUPS, STATE
 from pisti_env.vector import DealBatch
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -359,6 +362,36 @@ def test_all_of_a_row_is_written(encoding):
                 assert (numbers[[0, 2]] == stale).all() and (masks[[0, 2]] == stale).all()
                 results.append((numbers[1].tolist(), masks[1].tolist()))
             assert results[0] == results[1]
+
+
+def parts():
+    """The smallest encodings that there can be: each group, and each piece of none."""
+    grouped = {name for group in GROUPS for name in group}
+    return [*GROUPS, *((piece.name,) for piece in PIECES if piece.name not in grouped)]
+
+
+@pytest.mark.parametrize("part", parts(), ids=lambda part: part[0])
+def test_an_encoding_may_have_any_pieces(part):
+    """Each part alone is what it is among others, and writes nowhere else."""
+    rng = seeded("part", *part)
+    for env, _ in random_moments(rng, 4 if INTERPRETED else 40, 2):
+        games, row = env._tables.games, np.zeros(1, np.int64)
+        for actions, encoding in ((52, "history"), (15, "kinds_history")):
+            _, history = observation.ENCODINGS[encoding]
+            pieces = tuple(dict.fromkeys((*history, "jacks_seen", *part)))
+            hidden = not set(part) <= set(history) and set(part) <= set(STATE[1])
+            whole = Encoder(env.rules, actions, STATE[1] if hidden else pieces)
+            alone = Encoder(env.rules, actions, part)
+            for seat in range(env.rules.players):
+                numbers = np.full((3, alone.size), 7, np.float32)
+                expected = np.zeros((1, whole.size), np.float32)
+                alone.encode(games, row, np.array([seat]), numbers[1:2])
+                whole.encode(games, row, np.array([seat]), expected)
+                assert (numbers[[0, 2]] == 7).all()
+                places = {piece.name: piece.slice for piece in whole.layout}
+                for piece in alone.layout:
+                    there = expected[0, places[piece.name]]
+                    assert (numbers[1, piece.slice] == there).all(), (piece.name, env.rules)
 
 
 FROZEN_UNDER = (

@@ -251,10 +251,13 @@ STATE = (NUM_CARDS, (*_STATE, "points", "to_play"))
 
 # One function writes all pieces of a group, so an encoding has all of them or none.
 GROUPS = (
-    ("known_starters", "shown"),
+    ("known_starters", "shown", "bottom_card", "exposed_in_hands"),
     ("packet_pile", "packet_top", "packet_plays"),
     ("hand_sizes", *(name for name in _PUBLIC_COUNTS if name != "pile_size")),
-    ("starter", "starter_order", "jack_order", "history_seats", "history_cards"),
+    (
+        *("starter", "starter_order", "jack_order", "bottom_card_of_deal"),
+        *("history_seats", "history_cards"),
+    ),
     ("hands", "starters", "stock", "points", "to_play"),
 )
 

@@ -205,7 +205,7 @@ def write_hand(game, layout, me, row):
 @inlined
 def write_table(game, layout, row):
     """Write the top card, the face-up pile, and what was put face up so far."""
-    if game.top != NO_CARD:
+    if layout.top != ABSENT and game.top != NO_CARD:
         row[at(layout.top + layout.action_of[at(game.top)])] = 1
     if layout.pile != ABSENT:
         if layout.faces:
