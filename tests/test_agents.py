@@ -371,3 +371,9 @@ def test_nothing_is_imported_from_a_name_without_a_module_and_a_colon(own_module
 def test_a_module_that_is_not_there():
     with pytest.raises(ValueError, match="No module named 'no_such_module'"):
         load("no_such_module:Agent")
+
+
+def test_a_modules_file_is_answered_with_how_to_name_its_agent(tmp_path):
+    (tmp_path / "mymodule.py").write_text("class Agent: ...\n")
+    with pytest.raises(ValueError, match=r"mymodule\.py'.*expected .* as in mymodule:Agent"):
+        load(str(tmp_path / "mymodule.py"))

@@ -130,6 +130,12 @@ def _find_checkpoint(name: str) -> Path:
     shipped = shipped_checkpoints()
     if name in shipped:
         return shipped[name]
+    if name.endswith(".py"):
+        module = Path(name).stem
+        raise ValueError(
+            f"agent is {quote(name)}, a module's file; expected the module and its agent, as in "
+            f"{shorten(module)}:Agent"
+        )
     for path in (name, os.path.join(name, POLICY)):  # a file, or a run's folder
         if os.path.isfile(path):  # unlike Path's, False for a name that no file can have
             return Path(path)
