@@ -320,9 +320,11 @@ class DealBatch:
             self._under_way = True
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the views of the buffers: copied, they would be arrays of their own."""
+        """Leave out the views of the buffers: copied, they would be arrays of their own. All else
+        is copied here, so that no other thread plays on before all of it is."""
         views = ("observations", "action_masks", "seats", "deal_ended", "final_scores")
-        return {name: value for name, value in self.__dict__.items() if name not in views}
+        with self._tables.one_thread():
+            return copy.deepcopy({k: v for k, v in self.__dict__.items() if k not in views})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(own_arrays(state))

@@ -704,6 +704,9 @@ def test_what_is_written_into_the_buffers_decides_nothing():
         lambda batch: batch.score(0),
         lambda batch: batch.get_state(),
         lambda batch: batch.set_state({}),
+        copy.copy,
+        copy.deepcopy,
+        pickle.dumps,
     ],
 )
 def test_a_second_thread_is_refused(use, monkeypatch):
