@@ -28,11 +28,12 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from pisti_env import game
+from pisti_env import loops
 from pisti_env.agents import Agent, load
 from pisti_env.agents.checkpoint import check_fit
 from pisti_env.agents.hosting import ask_each, check_agent
 from pisti_env.checks import is_int
+from pisti_env.compiled_rules import compiled_rules
 from pisti_env.quote import quote, shorten
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 from pisti_env.shuffle import check_seed, derive_seed, draw_numbers
@@ -454,7 +455,7 @@ def play_matches(
         seating = (draw_indices(seatings, key, matches, 2 * deal + 1) + shift) % seatings
         totals += rows.take(deck * seatings + seating, axis=0)
         over = np.zeros(len(totals), np.bool_)
-        game.find_decided(totals, game.table_rules(rules), over)
+        loops.find_decided(totals, compiled_rules(rules), over)
         finals[going_on[over]] = totals[over]
         going_on, totals = going_on[~over], totals[~over]
         if not len(going_on):

@@ -25,7 +25,8 @@ from tqdm import tqdm
 
 from pisti_env import __version__, pisti_v0, single
 from pisti_env.compile import at, compiled
-from pisti_env.game import GAME, play, table_rules
+from pisti_env.compiled_rules import compiled_rules
+from pisti_env.game import GAME, play
 from pisti_env.observation import ENCODINGS
 from pisti_env.rules import Rules
 from pisti_env.shuffle import GAMMA, draw_numbers, mix
@@ -135,7 +136,7 @@ class RandomTables:
     def __init__(self, num_tables: int, first: int, seed: int):
         rules, numbers = Rules(), np.arange(first, first + num_tables)
         self._tables = Tables(rules, num_tables, numbers)
-        self._table_rules = table_rules(rules)
+        self._compiled_rules = compiled_rules(rules)
         self._tables.reseed(seed)
         self._tables.start(self._tables.all_rows)
         self._samplers = draw_numbers(seed, numbers, SAMPLER_DEAL)
@@ -149,7 +150,7 @@ class RandomTables:
         with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
             while steps:
                 now = min(steps, self._left)
-                play_random(tables.games, self._table_rules, self._samplers, now)
+                play_random(tables.games, self._compiled_rules, self._samplers, now)
                 self._left -= now
                 steps -= now
                 if self._left == 0:
@@ -161,9 +162,11 @@ class RandomTables:
 
 
 @compiled
-def play_random(games: np.ndarray, table: np.ndarray, samplers: np.ndarray, steps: int) -> None:
+def play_random(
+    games: np.ndarray, compiled_rules: np.ndarray, samplers: np.ndarray, steps: int
+) -> None:
     """Play `steps` cards of the hands to play at all `games` (n,), each card equally likely."""
-    rules = table[0]
+    rules = compiled_rules[0]
     for _ in range(steps):
         for i in range(len(games)):
             game = games[i]

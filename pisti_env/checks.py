@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pisti_env import game
+from pisti_env import game, loops
 from pisti_env.cards import card_names, parse_card
+from pisti_env.compiled_rules import compiled_rules
 from pisti_env.quote import quote
 from pisti_env.rules import MAX_POINTS, Rules
 
@@ -36,9 +37,9 @@ def check_starters(rules: Rules, decks: np.ndarray, names: Sequence[str]) -> np.
     them no starter can be turned up that is not a jack. Tried out at tables of their own."""
     num_decks = len(decks)
     dealt = np.zeros(num_decks, np.bool_)
-    game.deal_rows(
+    loops.deal_rows(
         np.zeros(num_decks, game.GAME),
-        game.table_rules(rules),
+        compiled_rules(rules),
         np.arange(num_decks),
         decks,
         np.zeros(num_decks, np.int64),
@@ -134,7 +135,7 @@ def find_decided(rules: Rules, totals: np.ndarray) -> int:
     """Return the first of the matches with match points `totals` (n, sides) int64 that is decided
     already, -1 if none is."""
     over = np.zeros(len(totals), np.bool_)
-    game.find_decided(totals, game.table_rules(rules), over)
+    loops.find_decided(totals, compiled_rules(rules), over)
     return int(np.argmax(over)) if over.any() else -1
 
 

@@ -8,21 +8,14 @@ The pile is not stored: its face-up cards are the plays since the last capture, 
 until the first capture, the four starters. Nor is who played what: seats take turns strictly.
 """
 
-import functools
-from typing import NamedTuple
-
 import numpy as np
 
 from pisti_env.cards import JACK as JACK_RANK
-from pisti_env.cards import (
-    NO_CARD,
-    NUM_CARDS,
-    RANK_OF_CARD,
-    TEN_OF_DIAMONDS,
-)
-from pisti_env.compile import at, compiled, inlined
+from pisti_env.cards import NO_CARD, RANK_OF_CARD, TEN_OF_DIAMONDS
+from pisti_env.compile import at, inlined
+from pisti_env.compiled_rules import ALL, CAPTURER, PILE, SIDE, STOCK_MIDDLE
 from pisti_env.counts import ONE_OF_CARD
-from pisti_env.rules import NUM_STARTERS, Rules
+from pisti_env.rules import NUM_STARTERS
 
 MAX_PLAYERS = 6
 MAX_HAND = 4
@@ -33,10 +26,6 @@ MAX_PLAYS = MAX_DECK - NUM_STARTERS
 NOBODY = -1
 FACE_DOWN = NUM_STARTERS - 1
 STARTER = NUM_STARTERS - 1  # the turned-up starter's place in the deck, above the face-down ones
-STARTER_JACK_TO = ("pile", "stock_bottom", "stock_middle")
-PILE, STOCK_BOTTOM, STOCK_MIDDLE = range(3)
-STARTERS_SEEN_BY = ("capturer", "side", "all", "nobody")
-CAPTURER, SIDE, ALL, NONE = range(4)
 
 # One table. What every play touches comes first and together, since the memory is what costs time.
 # int16 wherever there is arithmetic among them: in plain Python int8 would overflow.
@@ -86,57 +75,6 @@ GAME = np.dtype(
         ],
     )
 )
-
-# The options as numbers for the compiled functions; one record serves all tables.
-TABLE_RULES = np.dtype(
-    (
-        np.record,
-        [
-            ("players", np.int64),
-            ("sides", np.int64),
-            ("hand_size", np.int64),
-            ("deck_size", np.int64),
-            ("num_plays", np.int64),
-            ("max_deal_points", np.int64),
-            ("card_points", np.int64, (NUM_CARDS,)),
-            ("pisti_points", np.int64),
-            ("jack_pisti_points", np.int64),
-            ("jack_takes_single_points", np.int64),
-            ("ten_of_diamonds_pisti_bonus", np.int64),
-            ("last_card_pisti", np.int64),
-            ("majority_points", np.int64),
-            ("majority_cards", np.int64),  # needed by the side with most
-            ("starter_jack", np.int64),  # PILE, STOCK_BOTTOM or STOCK_MIDDLE
-            ("bottom_card_shown", np.int64),
-            ("sweep_leftovers", np.int64),
-            ("starters_seen_by", np.int64),  # CAPTURER, SIDE, ALL or NONE
-            ("target", np.int64),  # 0: the episode is one deal
-            ("win_by", np.int64),
-            ("shared_win", np.int64),  # whether a tie at the target ends the match
-        ],
-    )
-)
-
-
-@functools.lru_cache(maxsize=256)
-def table_rules(rules: Rules) -> np.ndarray:
-    """Return `rules` as a read-only array of one TABLE_RULES record."""
-    majority_cards = {"most": 0, "more_than_half": rules.deck_size // 2 + 1}
-    worked_out = {
-        "card_points": [rules.card_points(card) for card in range(NUM_CARDS)],
-        "majority_cards": majority_cards.get(str(rules.majority), rules.majority),
-        "starter_jack": STARTER_JACK_TO.index(rules.starter_jack),
-        "sweep_leftovers": rules.leftovers == "sweep",
-        "starters_seen_by": STARTERS_SEEN_BY.index(rules.starters_seen_by),
-        "target": rules.target or 0,
-        "shared_win": rules.tie_at_target == "shared",
-    }
-    table = np.zeros(1, TABLE_RULES)
-    for name in TABLE_RULES.names or ():
-        table[name] = worked_out[name] if name in worked_out else getattr(rules, name)
-    table.setflags(write=False)
-    return table
-
 
 # The deal.
 
@@ -512,92 +450,3 @@ def share_win(match_points, rules, shares):
         winners += match_points[side] == best
     for side in range(rules.sides):
         shares[side] = (match_points[side] == best) / winners
-
-
-# Many tables.
-
-
-class Played(NamedTuple):
-    """What came of a play: arrays with a row for each table, rewritten in place."""
-
-    gains: np.ndarray
-    """(n, sides) int64: what each side's public points gained: what everyone saw at once, and the
-    rest when the play ended the deal and scored it."""
-    margins: np.ndarray
-    """(n, sides) float32: each side's gain less the mean gain of the others."""
-    scored: np.ndarray
-    """(n,) bool: whether the deal is over."""
-    over: np.ndarray
-    """(n,) bool: whether the match is over, too."""
-    shares: np.ndarray
-    """(n, sides) float64: if it is, each side's share of the win."""
-
-
-@compiled
-def deal_rows(games, table, rows, decks, dealers, dealt):
-    """Deal `decks` (n, deck_size), dealt by `dealers` (n,), at the tables `rows` (k,); `dealt` (n,)
-    bool is False there where no starter could be turned up."""
-    for i in rows:
-        dealt[i] = deal(games[i], table[0], decks[i], dealers[i])
-
-
-@compiled
-def play_rows(games, table, rows, cards, played):
-    """Play `cards` (n,) at the tables `rows` (k,), and set what was `played` there."""
-    for i in rows:
-        play_table(games[i], table[0], cards[i], i, played)
-
-
-@compiled
-def choose_cards(games, rows, actions, action_of, cards):
-    """Find the card of every action (k,) at the tables `rows` (k,): the lowest of the hand to play
-    that has this action.
-
-    `action_of` (52,) maps a card to its action. `cards` (n,) receives the cards there. Returns the
-    index in `rows` of the first table whose action is no card of the hand, -1 if there is none.
-    """
-    for i in range(len(rows)):
-        card = lowest_card(games[rows[i]], actions[i], action_of)
-        if card == NO_CARD:
-            return i
-        cards[rows[i]] = card
-    return -1
-
-
-@inlined
-def lowest_card(game, action, action_of):
-    """Return the lowest card of the hand to play that has this action, NO_CARD if none has."""
-    if game.to_play == NOBODY:
-        return NO_CARD
-    lowest, size = NUM_CARDS, game.hand_sizes[game.to_play]
-    for held in range(MAX_HAND):
-        card = game.hands[game.to_play, held]
-        if held < size and action_of[card] == action:
-            lowest = min(lowest, card)
-    return lowest if lowest < NUM_CARDS else NO_CARD
-
-
-@inlined
-def play_table(game, rules, card, i, played):
-    """Play a card at a table, number `i`, and set what was `played` there."""
-    gains, margins = played.gains[i], played.margins[i]
-    for side in range(rules.sides):
-        gains[side] = -game.public_points[side]
-    play(game, rules, card)
-    total = 0
-    for side in range(rules.sides):
-        gains[side] += game.public_points[side]
-        total += gains[side]
-    for side in range(rules.sides):
-        margins[side] = gains[side] - (total - gains[side]) / (rules.sides - 1)
-    played.scored[i] = game.scored == 1
-    played.over[i] = game.scored == 1 and match_over(game.match_points, rules)
-    if played.over[i]:
-        share_win(game.match_points, rules, played.shares[i])
-
-
-@compiled
-def find_decided(totals, table, over):
-    """Tell which matches would be over with these points (n, sides) int64 after a deal."""
-    for i in range(len(totals)):
-        over[i] = match_over(totals[i], table[0])

@@ -29,8 +29,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pisti_env import game
+from pisti_env import game, loops
 from pisti_env.cards import CARD_NAMES, JACK, NUM_RANKS, TEN_OF_DIAMONDS, card_names, parse_card
+from pisti_env.compiled_rules import compiled_rules
 from pisti_env.knowledge import (
     Contradiction,
     Known,
@@ -329,7 +330,7 @@ def _faults_of_score(rules: Rules, score: list[dict[str, int]]) -> Iterator[str]
 
 def _is_decided(rules: Rules, scores: np.ndarray) -> bool:
     over = np.zeros(1, np.bool_)
-    game.find_decided(scores[np.newaxis], game.table_rules(rules), over)
+    loops.find_decided(scores[np.newaxis], compiled_rules(rules), over)
     return bool(over[0])
 
 
@@ -340,7 +341,7 @@ def _can_be_made(rules: Rules, score: list[dict[str, int]]) -> bool:
     scored = np.zeros(1, game.GAME)[0]
     for number, side in enumerate(score):
         scored.captured[number] = side["cards"]
-    game.score_majority(scored, game.table_rules(rules)[0])
+    game.score_majority(scored, compiled_rules(rules)[0])
     rest = [
         side["points"]
         - int(scored.public_points[number])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pisti_env import game, shuffle
+from pisti_env import game, loops, shuffle
 from pisti_env.cards import CARD_NAMES, NO_CARD, NUM_CARDS
 from pisti_env.checks import (
     check_decks,
@@ -22,6 +22,7 @@ from pisti_env.checks import (
     find_decided,
 )
 from pisti_env.compile import announce_compilation, compiled, quick
+from pisti_env.compiled_rules import compiled_rules
 from pisti_env.observation import Encoder, encoder
 from pisti_env.observation.encode import as_numbers
 from pisti_env.observation.write import Seen, find_illegal, observe_rows, play_and_observe
@@ -140,13 +141,13 @@ class Tables:
         """Set what compiled functions take beside the arrays of the tables, and a lock of one's
         own."""
         self._lock = threading.Lock()
-        self._table_rules = game.table_rules(self.rules)
+        self._compiled_rules = compiled_rules(self.rules)
         self._draws = shuffle.Draws(self._seeds, self._numbers, self.deals_dealt)
-        self._played = game.Played(self._gains, self.rewards, self.scored, self.over, self._shares)
+        self._played = loops.Played(self._gains, self.rewards, self.scored, self.over, self._shares)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what `_set_arguments` sets: copied, it would be arrays of their own."""
-        arguments = ("_lock", "_table_rules", "_draws", "_played")
+        arguments = ("_lock", "_compiled_rules", "_draws", "_played")
         return {name: value for name, value in self.__dict__.items() if name not in arguments}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -221,12 +222,14 @@ class Tables:
     def _deal(self, rows: np.ndarray, draw: bool) -> None:
         """Deal the tables' decks at `rows`. Those to `draw` are drawn before, and once more where
         no starter can be turned up."""
-        table, attempt, left = self._table_rules, 0, rows
+        attempt, left = 0, rows
         while len(left):
             if draw:
                 with np.errstate(over="ignore"):  # interpreted, integers that wrap around warn
                     shuffle.shuffle_rows(self._draws, left, self._pack, attempt, self.decks)
-            game.deal_rows(self.games, table, left, self.decks, self._dealers, self._dealt)
+            loops.deal_rows(
+                self.games, self._compiled_rules, left, self.decks, self._dealers, self._dealt
+            )
             attempt, left = attempt + 1, left[~self._dealt[left]] if draw else left[:0]
         self.deals_dealt[rows] += 1
         self.scored[rows] = False
@@ -316,13 +319,13 @@ class Tables:
         at all tables; return the index of the first action that is no card of the hand to play, -1
         if all are. `action_of_card` (52,) int64 tells; of several cards the lowest is chosen."""
         rows = self.all_rows if rows is None else rows
-        return game.choose_cards(self.games, rows, actions, action_of_card, self.cards)
+        return loops.choose_cards(self.games, rows, actions, action_of_card, self.cards)
 
     def play(self, rows: np.ndarray | None = None) -> None:
         """Play the cards that were chosen for these tables; set their `rewards`, `scored`
         and `over`."""
         rows = self.all_rows if rows is None else as_numbers(rows)
-        quick(game.play_rows)(self.games, self._table_rules, rows, self.cards, self._played)
+        quick(loops.play_rows)(self.games, self._compiled_rules, rows, self.cards, self._played)
         if self.reward_kind != "difference":
             self._pay(rows)
 
@@ -332,7 +335,7 @@ class Tables:
         rows = self.all_rows if rows is None else as_numbers(rows)
         quick(play_and_observe)(
             self.games,
-            self._table_rules,
+            self._compiled_rules,
             to_play.encoder.layouts,
             rows,
             to_play.actions,
@@ -345,7 +348,9 @@ class Tables:
     def observe(self, to_play: ToPlay, rows: np.ndarray) -> None:
         """Rewrite `to_play` at `rows`, where it is someone's turn."""
         layouts = to_play.encoder.layouts
-        quick(observe_rows)(self.games, self._table_rules, layouts, as_numbers(rows), to_play.seen)
+        quick(observe_rows)(
+            self.games, self._compiled_rules, layouts, as_numbers(rows), to_play.seen
+        )
 
     def _pay(self, rows: np.ndarray) -> None:
         """Set rewards that are paid at the end of the episode."""

@@ -338,9 +338,9 @@ def test_importing_is_harmless():
     assert not any(name.split(".")[0] in ("pygame", "matplotlib")
                    for name in sys.modules), sorted(sys.modules)
     from numba.core.registry import CPUDispatcher
-    from pisti_env import game, shuffle, tables
+    from pisti_env import loops, shuffle, tables
     from pisti_env.observation import write
-    compiled = [f for module in (game, write, shuffle, tables)
+    compiled = [f for module in (loops, write, shuffle, tables)
                 for f in vars(module).values() if isinstance(f, CPUDispatcher)]
     assert not any(f.signatures for f in compiled)
     print(*{f.__name__ for f in compiled})

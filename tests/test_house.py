@@ -21,7 +21,9 @@ FLOORS = {
     "shuffle": 0,  # seeded decks
     "compile": 0,  # how functions are compiled and cached
     "counts": 0,  # how many of each kind, as one number
+    "compiled_rules": 1,  # the rules as numbers
     "game": 1,  # how the rules are played
+    "loops": 1,  # the game at many tables
     "checks": 2,  # what users give, checked at the border
     "tables": 2,  # decks, deals and plays of many tables
     "observation": 2,  # what a seat knows, as numbers
@@ -51,6 +53,8 @@ PEERS = {
     ("counts", "cards"),
     ("counts", "compile"),
     ("shuffle", "compile"),
+    ("game", "compiled_rules"),
+    ("loops", "game"),
     ("tables", "checks"),
     ("tables", "observation"),
     ("knowledge", "observation"),

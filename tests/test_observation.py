@@ -21,6 +21,7 @@ from referee import random_rules
 
 from pisti_env import Rules, game, observation, pisti_v0
 from pisti_env.cards import NO_CARD
+from pisti_env.compiled_rules import COMPILED_RULES, compiled_rules
 from pisti_env.observation import (
     LAYOUT,
     MAX_NUMBERS,
@@ -496,7 +497,7 @@ def test_no_piece_is_written_over_another(encoding):
                 row = before.copy()
                 given = {
                     "game": env._tables.games[0],
-                    "rules": game.table_rules(env.rules)[0],
+                    "rules": compiled_rules(env.rules)[0],
                     "layout": encodes.layouts[0],
                     "me": rng.randrange(env.rules.players),
                     "row": row,
@@ -507,7 +508,7 @@ def test_no_piece_is_written_over_another(encoding):
                 assert (row == before).all(), (function, env.rules)
 
 
-@pytest.mark.parametrize("record", [game.GAME, game.TABLE_RULES, LAYOUT])
+@pytest.mark.parametrize("record", [game.GAME, COMPILED_RULES, LAYOUT])
 def test_no_field_is_hidden_by_an_attribute_of_every_record(record):
     """In plain Python `record.size` is not a field of this name."""
     assert not set(record.names) & set(dir(np.void))

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from referee import card_points, complete, full_deck, number, numbers, text
 
-from pisti_env import Rules, game, pisti_v0
+from pisti_env import Rules, game, loops, pisti_v0
 from pisti_env.cards import JACK, NO_CARD
+from pisti_env.compiled_rules import STARTER_JACK_TO, compiled_rules
 
 STANDARD = complete({})
 CARD_WORTH = {number(card): card_points(STANDARD, card) for card in full_deck(STANDARD)}
@@ -1391,7 +1392,7 @@ def test_how_often_things_happen(choose):
         assert abs(mean - expected) < allowed, f"{name}: {mean:.4f}, expected {expected}"
 
 
-@pytest.mark.parametrize("starter_jack", game.STARTER_JACK_TO)
+@pytest.mark.parametrize("starter_jack", STARTER_JACK_TO)
 def test_a_card_that_is_not_known_is_no_jack(starter_jack):
     """What lays out cards one by one (OpenSpiel's game) asks so if a starter can be turned up."""
     rules = Rules(starter_jack=starter_jack)
@@ -1399,5 +1400,5 @@ def test_a_card_that_is_not_known_is_no_jack(starter_jack):
     deck[0, game.STARTER] = JACK
     dealt, row = np.zeros(1, np.bool_), np.zeros(1, np.int64)
     games = np.zeros(1, game.GAME)
-    game.deal_rows(games, game.table_rules(rules), row, deck, row, dealt)
+    loops.deal_rows(games, compiled_rules(rules), row, deck, row, dealt)
     assert dealt[0] and games["num_shown_jacks"][0] == 1

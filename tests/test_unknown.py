@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from places import random_moments, seeded
 
-from pisti_env import Rules, game, pisti_v0
+from pisti_env import Rules, game, loops, pisti_v0
+from pisti_env.compiled_rules import compiled_rules
 from pisti_env.knowledge import deal_unknown, deck_of, fill_in, known_of_view, make_view, unknown
 from pisti_env.tables import Tables
 
@@ -136,7 +137,7 @@ def hidden_in_all(decks, env, viewer):
     rows = np.arange(len(decks))
     games, dealt = np.zeros(len(decks), game.GAME), np.zeros(len(decks), np.bool_)
     dealers = np.full(len(decks), view.dealer)
-    game.deal_rows(games, game.table_rules(rules), rows, decks, dealers, dealt)
+    loops.deal_rows(games, compiled_rules(rules), rows, decks, dealers, dealt)
     tables = Tables(rules, len(decks))
     tables.games = games
     rows = rows[dealt & (games["deck"][:, game.STARTER] == view.starter)]

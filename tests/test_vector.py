@@ -18,7 +18,8 @@ from referee import complete, numbers, random_deck, random_rules
 from pisti_env import Rules, pisti_v0, vector
 from pisti_env.cards import KIND_OF_CARD
 from pisti_env.compile import compiled
-from pisti_env.game import finish_turn, play_card, table_rules
+from pisti_env.compiled_rules import compiled_rules
+from pisti_env.game import finish_turn, play_card
 from pisti_env.vector import DealBatch
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -897,32 +898,32 @@ def test_a_copied_table_goes_on_as_the_other_does():
 
 
 @compiled
-def play_packets_out(games, table, copies):
+def play_packets_out(games, compiled_rules, copies):
     """At a copy of each of `games` (n,), play the lowest card in hand until the packet ends."""
     for i in range(len(games)):
         copies[i] = games[i]
         game = copies[i]
         while game.hand_sizes[game.to_play] > 0:
-            play_card(game, table[0], game.hands[game.to_play, 0])
+            play_card(game, compiled_rules[0], game.hands[game.to_play, 0])
 
 
 @compiled
-def finish_turns(games, table):
+def finish_turns(games, compiled_rules):
     for i in range(len(games)):
-        finish_turn(games[i], table[0])
+        finish_turn(games[i], compiled_rules[0])
 
 
 def test_a_search_copies_tables_and_stops_where_the_packet_ends():
     batch = DealBatch(5, players=3, seed=1)
-    rules, table = batch.rules, table_rules(batch.rules)
+    rules, array = batch.rules, compiled_rules(batch.rules)
     for _ in range(7):
         batch.step(batch.action_masks.argmax(axis=1))
     games = batch._tables.games
     before, copies = games.copy(), np.zeros_like(games)
-    play_packets_out(games, table, copies)
+    play_packets_out(games, array, copies)
     assert games.tobytes() == before.tobytes()
     assert (copies["num_plays"] == rules.packet_size).all() and (copies["packet"] == 1).all()
     assert not copies["hand_sizes"][:, : rules.players].any()
-    finish_turns(copies, table)
+    finish_turns(copies, array)
     assert (copies["packet"] == 2).all()
     assert (copies["hand_sizes"][:, : rules.players] == rules.hand_size).all()

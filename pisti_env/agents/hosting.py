@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from pisti_env import game
+from pisti_env import game, loops
 from pisti_env.agents.player import Agent
 from pisti_env.compile import quick
 from pisti_env.observation import ENCODINGS, Encoder, encoder
@@ -123,7 +123,7 @@ def read_answers(
             f"{answers.dtype}; expected {len(rows)} ints, one for each observation"
         )
     actions = as_numbers(answers)
-    illegal = quick(game.choose_cards)(games, rows, actions, own.action_of_card, cards)
+    illegal = quick(loops.choose_cards)(games, rows, actions, own.action_of_card, cards)
     if illegal >= 0:
         raise ValueError(
             f"{type(agent).__name__}.act chose {answers[illegal]}, which its mask forbids; "

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pisti_env import game
+from pisti_env import game, loops
 from pisti_env.cards import CARD_NAMES, JACK, NO_CARD, NUM_CARDS, NUM_RANKS, card_names
+from pisti_env.compiled_rules import compiled_rules
 from pisti_env.knowledge.unknown import last_jack_place
 from pisti_env.knowledge.view import View
 from pisti_env.observation import decode
@@ -113,7 +114,7 @@ def fill_in(known: Known) -> Tables:
     deck = _fill_in_deck(known)
     if rules.target is not None:
         scores = np.array([known.scores], np.int64)
-        game.find_decided(scores, game.table_rules(rules), tables.over)
+        loops.find_decided(scores, compiled_rules(rules), tables.over)
         if tables.over[0]:
             raise Contradiction("scores", "a match that is not decided before the deal")
     start_from(known, deck, tables, _ONE)
@@ -234,7 +235,7 @@ def _exposed(known: Known) -> dict[int, int]:
 
 
 def _last_jack_place(rules: Rules) -> int:
-    return int(last_jack_place(game.table_rules(rules)[0]))
+    return int(last_jack_place(compiled_rules(rules)[0]))
 
 
 def _hands(known: Known) -> dict[range, list[int]]:

@@ -11,16 +11,17 @@ true one or any that `fill_in` makes of what the seat knows: what is dealt is th
 import numpy as np
 from pisti_env import pisti_v0
 from pisti_env.compile import compiled
-from pisti_env.game import play, table_rules
+from pisti_env.compiled_rules import compiled_rules
+from pisti_env.game import play
 from pisti_env.knowledge import deal_unknown, fill_in, known_of_view
 
 @compiled
-def play_out(games, table, side):  # what a side gains on average, if all play their first card
+def play_out(games, compiled_rules, side):  # a side's mean gain, if all play their first card
     points = 0
     for i in range(len(games)):
         points -= games[i].public_points[side]
         while not games[i].scored:
-            play(games[i], table[0], games[i].hands[games[i].to_play, 0])
+            play(games[i], compiled_rules[0], games[i].hands[games[i].to_play, 0])
         points += games[i].public_points[side]
     return points / len(games)
 
@@ -29,7 +30,7 @@ env.reset(seed=1)
 view = env.view(0)
 games = np.repeat(fill_in(known_of_view(view)).games, 1000)  # copying a table copies its record
 deal_unknown(games, view.rules, view.viewer, seed=7)
-print(play_out(games, table_rules(view.rules), view.rules.side(0)))
+print(play_out(games, compiled_rules(view.rules), view.rules.side(0)))
 ```
 """
 
@@ -40,16 +41,8 @@ import numpy as np
 from pisti_env import game as engine
 from pisti_env.cards import NO_CARD, NUM_CARDS
 from pisti_env.compile import compiled, inlined
-from pisti_env.game import (
-    FACE_DOWN,
-    MAX_DECK,
-    MAX_JACKS,
-    NOBODY,
-    PILE,
-    STOCK_MIDDLE,
-    is_jack,
-    next_seat,
-)
+from pisti_env.compiled_rules import PILE, STOCK_MIDDLE, compiled_rules
+from pisti_env.game import FACE_DOWN, MAX_DECK, MAX_JACKS, NOBODY, is_jack, next_seat
 from pisti_env.quote import quote
 from pisti_env.rules import NUM_STARTERS, Rules
 from pisti_env.shuffle import check_seed, draw_below, stream
@@ -70,7 +63,7 @@ def deal_unknown(games: np.ndarray, rules: Rules, viewer: int | None, seed: int)
     if viewer is not None and viewer not in seats:
         raise ValueError(f"viewer is {quote(viewer)}; expected None or one of {list(seats)}")
     games, seed = check_records(games), check_seed(seed)
-    wrong = find_unsound(games, engine.table_rules(rules), _counts(rules))
+    wrong = find_unsound(games, compiled_rules(rules), _counts(rules))
     if wrong >= 0:
         raise ValueError(
             f"table {wrong} of games is in no moment of a deal of these rules; expected copies of "
@@ -79,7 +72,7 @@ def deal_unknown(games: np.ndarray, rules: Rules, viewer: int | None, seed: int)
     with np.errstate(over="ignore"):  # interpreted, integers that wrap around are a warning
         _redeal_all(
             games,
-            engine.table_rules(rules),
+            compiled_rules(rules),
             NOBODY if viewer is None else int(viewer),
             np.uint64(seed),
             np.zeros(SCRATCH_SIZE, np.int64),
@@ -103,11 +96,11 @@ def _counts(rules: Rules) -> np.ndarray:
 
 
 @compiled
-def find_unsound(games, table, left):
+def find_unsound(games, compiled_rules, left):
     """Return the first of `games` (n,) that is no table of these rules, -1 if all are. `left` (52,)
     is how many of each card the deck has, and is overwritten."""
     for i in range(len(games)):
-        if not is_sound(games[i], table[0], left):
+        if not is_sound(games[i], compiled_rules[0], left):
             return i
     return -1
 
@@ -223,9 +216,9 @@ def has_seen(game, rules):
 
 
 @compiled
-def _redeal_all(games, table, viewer, seed, scratch):
+def _redeal_all(games, compiled_rules, viewer, seed, scratch):
     for i in range(len(games)):
-        redeal(games[i], table[0], viewer, stream(seed, i, 0, 0), scratch)
+        redeal(games[i], compiled_rules[0], viewer, stream(seed, i, 0, 0), scratch)
 
 
 @inlined

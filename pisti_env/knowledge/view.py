@@ -8,6 +8,7 @@ import numpy as np
 
 from pisti_env import game as engine
 from pisti_env.cards import NO_CARD
+from pisti_env.compiled_rules import compiled_rules
 from pisti_env.game import FACE_DOWN, NOBODY, STARTER
 from pisti_env.rules import NUM_STARTERS, Rules
 
@@ -194,7 +195,7 @@ def _pisti(rules: Rules, seat: int, plays: list[int], top: int, size: int) -> li
     points of the cards."""
     side, game = rules.side(seat), np.zeros(1, engine.GAME)[0]
     game.num_plays = len(plays)
-    engine.score_pisti(game, engine.table_rules(rules)[0], seat, plays[-1], top, size)
+    engine.score_pisti(game, compiled_rules(rules)[0], seat, plays[-1], top, size)
     points = int(game.public_points[side])
     if game.pistis[side]:
         bonus = points - rules.pisti_points
@@ -214,7 +215,7 @@ def _score(games: np.ndarray, rules: Rules, pile: list[int]) -> list[Gain]:
     gains.append(Gain(rules.side(int(taker)), starters, "starters"))
     after = games.copy()[0]
     before = after.public_points.tolist()
-    engine.score_majority(after, engine.table_rules(rules)[0])
+    engine.score_majority(after, compiled_rules(rules)[0])
     return gains + [
         Gain(side, int(points) - before[side], "majority")
         for side, points in enumerate(after.public_points)

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from pisti_env import game
 from pisti_env.cards import CARD_NAMES, KIND_NAMES, KIND_OF_CARD, NUM_CARDS, NUM_KINDS
 from pisti_env.compile import quick
+from pisti_env.compiled_rules import compiled_rules
 from pisti_env.counts import COUNTS_OF_BYTE
 from pisti_env.observation.pieces import (
     _NUMBER_OF,
@@ -44,7 +44,7 @@ class Encoder:
         self.action_names = CARD_NAMES if num_actions == NUM_CARDS else KIND_NAMES
         faces = np.arange(NUM_CARDS, dtype=np.int64)
         self.action_of_card = faces if num_actions == NUM_CARDS else KIND_OF_CARD.astype(np.int64)
-        self._table_rules = game.table_rules(rules)
+        self._compiled_rules = compiled_rules(rules)
         self.layouts = np.zeros(1, LAYOUT)
         rows: list[LayoutRow] = []
         divisors: list[int] = []
@@ -90,7 +90,7 @@ class Encoder:
         at `games[rows]`, and `action_masks` as `mask` does."""
         rows, seats = as_numbers(rows), as_numbers(seats)
         _check_output("observations", observations, (len(rows), self.size), np.float32)
-        quick(encode_rows)(games, self._table_rules, self.layouts, rows, seats, observations)
+        quick(encode_rows)(games, self._compiled_rules, self.layouts, rows, seats, observations)
         if action_masks is not None:
             self.mask(games, rows, action_masks)
 

@@ -6,20 +6,19 @@ import numpy as np
 
 from pisti_env.cards import JACK, NO_CARD, NUM_KINDS, NUM_RANKS
 from pisti_env.compile import at, compiled, inlined
+from pisti_env.compiled_rules import PILE
 from pisti_env.counts import KIND_BITS, ONE_OF_CARD, count_of
 from pisti_env.game import (
     FACE_DOWN,
     MAX_HAND,
     NOBODY,
-    PILE,
     STARTER,
     is_jack,
-    lowest_card,
     next_seat,
     pile_size,
-    play_table,
     side_of,
 )
+from pisti_env.loops import lowest_card, play_table
 from pisti_env.observation.pieces import ABSENT
 from pisti_env.rules import NUM_STARTERS
 
@@ -38,10 +37,12 @@ class Seen(NamedTuple):
 
 
 @compiled
-def encode_rows(games, table, layouts, rows, seats, observations):
+def encode_rows(games, compiled_rules, layouts, rows, seats, observations):
     """Set `observations` (k, d) to what `seats` (k,) know at the tables `rows` (k,)."""
     for k in range(len(rows)):
-        write_row(games[rows[k]], table[0], layouts[0], np.int64(seats[k]), observations[k])
+        write_row(
+            games[rows[k]], compiled_rules[0], layouts[0], np.int64(seats[k]), observations[k]
+        )
 
 
 @compiled
@@ -52,21 +53,21 @@ def mask_rows(games, layouts, rows, masks):
 
 
 @compiled
-def observe_rows(games, table, layouts, rows, seen):
+def observe_rows(games, compiled_rules, layouts, rows, seen):
     """Rewrite what is `seen` at the tables `rows` (k,), where it is someone's turn."""
     for i in rows:
-        observe_table(games[at(i)], table[0], layouts[0], at(i), seen)
+        observe_table(games[at(i)], compiled_rules[0], layouts[0], at(i), seen)
 
 
 @compiled
-def play_and_observe(games, table, layouts, rows, actions, played, seen):
+def play_and_observe(games, compiled_rules, layouts, rows, actions, played, seen):
     """Play `actions` (n,), which are legal, at the tables `rows` (k,); then rewrite what is `seen`
     there, but where the deal is scored now.
 
     One table after the other, so that what is read and written of it stays in the processor's cache
     meanwhile.
     """
-    rules, layout = table[0], layouts[0]
+    rules, layout = compiled_rules[0], layouts[0]
     for row in rows:
         i = at(row)
         card = lowest_card(games[i], actions[i], layout.action_of)

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from pisti_env import game as engine
+from pisti_env import loops
 from pisti_env.cards import JACK, KIND_OF_CARD, NO_CARD, NUM_KINDS
+from pisti_env.compiled_rules import compiled_rules
 from pisti_env.game import FACE_DOWN, STARTER
 from pisti_env.knowledge import deal_unknown
 from pisti_env.observation import Encoder, encoder
@@ -64,8 +66,8 @@ class Table:
         deck[[STARTER + step * k for k in range(len(turned))]] = turned
         deck[size - len(bottom) :] = bottom[::-1]
         games, dealt = np.zeros(1, engine.GAME), np.zeros(1, np.bool_)
-        table_rules, dealers = engine.table_rules(self.rules), np.array([self.rules.players - 1])
-        engine.deal_rows(games, table_rules, _ONE, deck[np.newaxis], dealers, dealt)
+        rules, dealers = compiled_rules(self.rules), np.array([self.rules.players - 1])
+        loops.deal_rows(games, rules, _ONE, deck[np.newaxis], dealers, dealt)
         return games
 
     def play(self, games: np.ndarray, kind: int) -> np.ndarray:

@@ -19,12 +19,13 @@ from open_spiel.python.algorithms import (
 )
 from open_spiel.python.policy import UniformRandomPolicy
 
-from pisti_env import Rules, pisti_v0
+from pisti_env import Rules, loops, pisti_v0
 from pisti_env import game as engine
 from pisti_env.agents import load
 from pisti_env.agents.checkpoint import read_checkpoint
 from pisti_env.agents.policy import PolicyAgent
 from pisti_env.cards import JACK, KIND_OF_CARD
+from pisti_env.compiled_rules import compiled_rules
 from pisti_env.openspiel import ask, deal_out
 from pisti_env.openspiel.deal import hands_by_next_kind
 from pisti_env.rules import PRESETS, parse_rules
@@ -324,7 +325,7 @@ def every_deal(rules):
         deck[:] = [suits[kind].pop(0) for kind in order]
     games, dealt = np.zeros(len(decks), engine.GAME), np.zeros(len(decks), np.bool_)
     rows, dealers = np.arange(len(decks)), np.zeros(len(decks), np.int64)
-    engine.deal_rows(games, engine.table_rules(rules), rows, decks, dealers, dealt)
+    loops.deal_rows(games, compiled_rules(rules), rows, decks, dealers, dealt)
     return Counter(in_any_order(rules, games[row : row + 1]) for row in rows[dealt])
 
 
