@@ -10,8 +10,7 @@ until the first capture, the four starters. Nor is who played what: seats take t
 
 import numpy as np
 
-from pisti_env.cards import JACK as JACK_RANK
-from pisti_env.cards import NO_CARD, RANK_OF_CARD, TEN_OF_DIAMONDS
+from pisti_env.cards import JACK, NO_CARD, RANK_OF_CARD, TEN_OF_DIAMONDS
 from pisti_env.compile import at, inlined
 from pisti_env.compiled_rules import ALL, CAPTURER, PILE, SIDE, STOCK_MIDDLE
 from pisti_env.counts import ONE_OF_CARD
@@ -298,14 +297,14 @@ def pile_size(game):
 @inlined
 def is_jack(card):
     """Return whether a card is a jack."""
-    return RANK_OF_CARD[card] == JACK_RANK  # of NO_CARD too, where a deck is not known yet
+    return RANK_OF_CARD[card] == JACK  # of NO_CARD too, where a deck is not known yet
 
 
 @inlined
 def captures(card, top):
     """A card of the top card's rank captures, and a jack does on a pile that is not empty."""
     rank = RANK_OF_CARD[at(card)]
-    return top != NO_CARD and (rank == JACK_RANK or rank == RANK_OF_CARD[at(top)])
+    return top != NO_CARD and (rank == JACK or rank == RANK_OF_CARD[at(top)])
 
 
 @inlined

@@ -29,8 +29,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pisti_env import game, loops
+from pisti_env import game
 from pisti_env.cards import CARD_NAMES, JACK, NUM_RANKS, TEN_OF_DIAMONDS, card_names, parse_card
+from pisti_env.checks import find_decided
 from pisti_env.compiled_rules import compiled_rules
 from pisti_env.knowledge import (
     Contradiction,
@@ -308,7 +309,7 @@ def _faults_of_score(rules: Rules, score: list[dict[str, int]]) -> Iterator[str]
     before = np.array([side["match_points"] - side["points"] for side in score])
     if before.min() < 0:
         yield "no more points than the match scores"
-    elif _is_decided(rules, before):
+    elif find_decided(rules, before[np.newaxis]) >= 0:
         yield "points with which the match was not decided before that deal"
     cards = [side["cards"] for side in score]
     captured = rules.deck_size - (rules.num_leftovers if rules.leftovers == "burn" else 0)
@@ -326,12 +327,6 @@ def _faults_of_score(rules: Rules, score: list[dict[str, int]]) -> Iterator[str]
         yield "two captured cards for each pişti, and the starters beside them"
     if not _can_be_made(rules, score):
         yield "points that cards, pişti and the majority can make"
-
-
-def _is_decided(rules: Rules, scores: np.ndarray) -> bool:
-    over = np.zeros(1, np.bool_)
-    loops.find_decided(scores[np.newaxis], compiled_rules(rules), over)
-    return bool(over[0])
 
 
 def _can_be_made(rules: Rules, score: list[dict[str, int]]) -> bool:

@@ -395,6 +395,13 @@ def test_an_encoding_may_have_any_pieces(part):
                     assert (numbers[1, piece.slice] == there).all(), (piece.name, env.rules)
 
 
+@pytest.mark.parametrize("encoding", observation.ENCODINGS)
+def test_an_encoding_begins_with_the_hand(encoding):
+    """There a critic in training reads what each seat held."""
+    actions, pieces = observation.ENCODINGS[encoding]
+    assert describe(encoding)[0].slice == slice(0, actions) and pieces[0] == "hand"
+
+
 FROZEN_UNDER = (
     {},
     {"players": 4, "target": 151},

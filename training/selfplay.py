@@ -425,7 +425,7 @@ def main() -> None:
         with runs.catching_signals() as caught:
             rules, settings = check_settings(given), given
             if given.resume is not None:
-                rules, settings = resumed(given, check_settings)
+                rules, settings = resumed(given)
             threads = Threads(settings, rules) if settings.threads is None else None
             if threads is not None and settings.steps is not None:
                 settings = dataclasses.replace(settings, threads=threads.number)

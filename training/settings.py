@@ -6,7 +6,7 @@ import math
 import sys
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,10 +115,9 @@ def read_settings(kind: type[Any], folder: Path, renewed: Mapping[str, Any]) -> 
     return kind(**{**settings, **renewed})
 
 
-def resumed(given: "Settings", check: Callable[["Settings"], Rules]) -> tuple[Rules, "Settings"]:
-    """Return the settings of the run that is to go on, with the budget given now if there is one,
-    and what `check` returns for them. Raises `ValueError` for other settings than that, and for
-    what is no run."""
+def resumed(given: "Settings") -> tuple[Rules, "Settings"]:
+    """Return rules and settings of the run that is to go on, with the budget given now if there is
+    one. Raises `ValueError` for other settings than that, and for what is no run."""
     folder = given.resume
     assert folder is not None
     if given != type(given)(resume=folder, steps=given.steps, minutes=given.minutes):
@@ -135,7 +134,7 @@ def resumed(given: "Settings", check: Callable[["Settings"], Rules]) -> tuple[Ru
         renewed |= {"steps": given.steps, "minutes": given.minutes}
     settings: Settings = read_settings(type(given), folder, renewed)
     try:
-        return check(settings), settings
+        return check_settings(settings), settings
     except ValueError as error:
         raise ValueError(f"{folder / SETTINGS} cannot be used: {error}") from None
 

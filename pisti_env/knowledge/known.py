@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pisti_env import game, loops
+from pisti_env import game
 from pisti_env.cards import CARD_NAMES, JACK, NO_CARD, NUM_CARDS, NUM_RANKS, card_names
+from pisti_env.checks import find_decided
 from pisti_env.compiled_rules import compiled_rules
 from pisti_env.knowledge.unknown import last_jack_place
 from pisti_env.knowledge.view import View
@@ -114,8 +115,7 @@ def fill_in(known: Known) -> Tables:
     deck = _fill_in_deck(known)
     if rules.target is not None:
         scores = np.array([known.scores], np.int64)
-        loops.find_decided(scores, compiled_rules(rules), tables.over)
-        if tables.over[0]:
+        if find_decided(rules, scores) >= 0:
             raise Contradiction("scores", "a match that is not decided before the deal")
     start_from(known, deck, tables, _ONE)
     _check_starters_are_known(known, tables)
