@@ -192,7 +192,7 @@ def evaluate(
     if isinstance(agents, (str, Path)):
         raise ValueError(f"agents is {quote(agents)}; expected a list of two or more")
     if len(agents) < 2:
-        raise ValueError(f"agents are {len(agents)}; expected two or more to compare")
+        raise ValueError(f"number of agents is {len(agents)}; expected two or more to compare")
     names = tuple(_name(agent) for agent in agents) if names is None else tuple(names)
     if len(names) != len(agents):
         raise ValueError(f"names are {len(names)}; expected one for each of {len(agents)} agents")

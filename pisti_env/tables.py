@@ -258,6 +258,7 @@ class Tables:
             "deals_dealt": self.deals_dealt.copy(),
             "earned": self._earned.copy(),
             "seeds": self._seeds.copy(),
+            "numbers": self._numbers.copy(),
         }
 
     def rebuild(self, state: Mapping[str, np.ndarray]) -> "Tables":
@@ -280,7 +281,8 @@ class Tables:
             )
         check_range("deals_dealt", given["deals_dealt"], 1, MAX_MATCH_POINTS)
         check_range("earned", given["earned"], 0, MAX_MATCH_POINTS)
-        tables = Tables(rules, num_tables, self._numbers, self.reward_kind)
+        check_range("numbers", given["numbers"], 0, MAX_MATCH_POINTS)
+        tables = Tables(rules, num_tables, given["numbers"], self.reward_kind)
         decks = check_decks(rules, given["decks"], num_tables)
         tables.start(self.all_rows, decks, given["dealers"])
         tables.games["match_points"][:, : rules.sides] = given["match_points"]

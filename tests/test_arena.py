@@ -449,7 +449,7 @@ def test_revision_is_of_the_checkout_or_the_version(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"agents": ["greedy"]}, "agents are 1"),
+        ({"agents": ["greedy"]}, "number of agents is 1"),
         ({"agents": "greedy"}, "agents is 'greedy'; expected a list"),
         ({"agents": ["greedy", 5]}, "which has no act and no observation and no rules"),
         ({"agents": ["greedy", Lowest]}, "a class and not an agent"),

@@ -618,6 +618,7 @@ def test_a_damaged_state_is_refused_or_a_state_that_can_be(case):
         ("deals_dealt", 1, -5, "deals_dealt of table 1"),
         ("earned", (0, 1), np.nan, "earned of table 0 has nan"),
         ("last_deals", (0, 0, 0), 5, "last_deals of table 0 has -1"),
+        ("numbers", 1, -5, "numbers of table 1"),
     ],
 )
 def test_a_state_out_of_range_is_named(name, place, value, words):
@@ -797,6 +798,15 @@ def test_a_reset_waits_for_what_other_threads_still_play(threads_always, monkeyp
     assert played
     assert shown(batch) == shown(same)
     batch.close()
+
+
+def test_a_state_of_copied_tables_is_dealt_the_same_in_another_batch():
+    batch, other = DealBatch(4, seed=1), DealBatch(4, seed=2)
+    batch.copy_table(1, [0, 2])
+    other.set_state(batch.get_state())
+    for each in (batch, other):
+        play(each, batch.rules.num_plays)
+    assert shown(batch) == shown(other)
 
 
 def test_after_a_reset_copies_of_a_table_have_decks_of_their_own():

@@ -51,6 +51,9 @@ class Player(abc.ABC):
         self._pieces = {row.name: (row.slice.start, row.slice.stop) for row in layout}
         self._drawn = 0  # numbers drawn so far without seeds
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}, observation={self.observation!r}, {self.rules!r}>"
+
     def act(
         self, observation: np.ndarray, action_mask: np.ndarray, seeds: np.ndarray | None = None
     ) -> int | np.ndarray:
