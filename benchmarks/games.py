@@ -216,7 +216,7 @@ def pgx_game(name: str) -> Callable[[], Play]:
         tables = jnp.arange(PGX_TABLES, dtype=jnp.uint32)
 
         def play_once(_: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
-            """As in `draw_legal`, but that JAX has 32 bits where it is not told otherwise."""
+            """As in `sample_legal`, but that JAX has 32 bits where it is not told otherwise."""
             state, samplers = carry
             samplers = samplers * jnp.uint32(1664525) + jnp.uint32(1013904223)
             masks = state.legal_action_mask

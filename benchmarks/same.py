@@ -66,7 +66,7 @@ CHOICES: dict[str, Sequence[Any]] = {
 }
 
 
-def draw_rules(number: int) -> list[dict[str, Any]]:
+def random_rules(number: int) -> list[dict[str, Any]]:
     """Return the fields of every preset and of random rules, `number` in all; the same each time.
 
     A deck that is all jacks has no starter to turn up, and too few others make one rare.
@@ -138,12 +138,12 @@ def play_batch(digest: Digest, rules: Rules, encoding: str, rewards: str, seed: 
         digest.add(batch.observations, batch.action_masks, batch.seats, batch.states())
         digest.add(batch.observe_as("full"), batch.action_masks_as("kinds"))
         digest.add(batch.decks, batch.dealers)
-        paid, ended = batch.step(draw_legal(batch.action_masks, rng))
+        paid, ended = batch.step(sample_legal(batch.action_masks, rng))
         digest.add(paid, ended, batch.deal_ended)
         digest.add(batch.final_scores[batch.deal_ended])
 
 
-def draw_legal(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def sample_legal(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return a random legal action of each row."""
     return np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
 
@@ -255,7 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         unpack(options.revision, Path(folder))
-        same, different = compare(Path(folder), draw_rules(options.rules))
+        same, different = compare(Path(folder), random_rules(options.rules))
     print(f"{same:,} things are as in {options.revision}, under {options.rules} rules")
     if different:
         print(f"not so: {different}")

@@ -36,7 +36,7 @@ from pisti_env.checks import is_int
 from pisti_env.compiled_rules import compiled_rules
 from pisti_env.quote import quote, shorten
 from pisti_env.rules import Rules, RulesLike, resolve_rules
-from pisti_env.shuffle import check_seed, derive_seed, draw_numbers
+from pisti_env.shuffle import check_seed, derive_seed, random_numbers
 from pisti_env.tables import Tables, warm_up
 from pisti_env.vector import DealBatch
 
@@ -206,7 +206,7 @@ def evaluate(
         check_fit(name, player.rules, rules, player.observation, strict)
         for name, player in zip(names, players, strict=True)
     ]
-    decks, dealers = draw_decks(rules, seed, deals)
+    decks, dealers = random_decks(rules, seed, deals)
     lineups = list(find_lineups(len(players), rules.sides, first_only))
     results: list[Result] = []
     with tqdm(
@@ -243,7 +243,7 @@ def _name(agent: Agent | str | Path) -> str:
 # Decks.
 
 
-def draw_decks(rules: Rules, seed: int, deals: int) -> tuple[np.ndarray, np.ndarray]:
+def random_decks(rules: Rules, seed: int, deals: int) -> tuple[np.ndarray, np.ndarray]:
     """Return a seed's first `deals` decks (n, deck_size) int8, and their dealers (n,) int64."""
     warm_up()
     decks = np.empty((deals, rules.deck_size), np.int8)
@@ -408,7 +408,7 @@ class MatchFinals:
         if num_decks > 1:
             for sample in range(1, RESAMPLES + 1):
                 key = derive_seed(f"decks {sample}", seed)
-                decks = draw_indices(num_decks, key, np.arange(num_decks), 0)
+                decks = random_indices(num_decks, key, np.arange(num_decks), 0)
                 self._resampled.append(
                     play_matches(points, match_rules, decks, RESAMPLED_MATCHES, seed, sample)
                 )
@@ -451,8 +451,8 @@ def play_matches(
     totals = np.zeros_like(finals)
     for deal in range(MAX_DEALS):  # two draws each: the deck, the seating
         matches, shift = np.divmod(going_on, seatings)
-        deck = decks[draw_indices(len(decks), key, matches, 2 * deal)]
-        seating = (draw_indices(seatings, key, matches, 2 * deal + 1) + shift) % seatings
+        deck = decks[random_indices(len(decks), key, matches, 2 * deal)]
+        seating = (random_indices(seatings, key, matches, 2 * deal + 1) + shift) % seatings
         totals += rows.take(deck * seatings + seating, axis=0)
         over = np.zeros(len(totals), np.bool_)
         loops.find_decided(totals, compiled_rules(rules), over)
@@ -467,16 +467,16 @@ def play_matches(
 # Chance.
 
 
-def draw_indices(size: int, key: int, firsts: np.ndarray, second: int) -> np.ndarray:
+def random_indices(size: int, key: int, firsts: np.ndarray, second: int) -> np.ndarray:
     """Return a random index of `size` things for each of `firsts` (n,) ints and `second`."""
-    high_half = draw_numbers(key, firsts, second) >> np.uint64(32)
+    high_half = random_numbers(key, firsts, second) >> np.uint64(32)
     return (high_half * np.uint64(size) >> np.uint64(32)).astype(np.int64)
 
 
 def decision_seeds(seed: int, decks: np.ndarray, play: int) -> np.ndarray:
     """Return what agents draw with, (n,) uint64, at play number `play` of the decks with these
     numbers (n,): the same in all seatings, so that mirrored deals mirror chance too."""
-    return draw_numbers(derive_seed("decisions", seed), decks, play)
+    return random_numbers(derive_seed("decisions", seed), decks, play)
 
 
 # Where the code is from.

@@ -29,7 +29,7 @@ from pisti_env.compiled_rules import compiled_rules
 from pisti_env.game import GAME, play
 from pisti_env.observation import ENCODINGS
 from pisti_env.rules import Rules
-from pisti_env.shuffle import GAMMA, draw_numbers, mix
+from pisti_env.shuffle import GAMMA, mix, random_numbers
 from pisti_env.tables import Tables
 from pisti_env.vector import DealBatch
 
@@ -139,7 +139,7 @@ class RandomTables:
         self._compiled_rules = compiled_rules(rules)
         self._tables.reseed(seed)
         self._tables.start(self._tables.all_rows)
-        self._samplers = draw_numbers(seed, numbers, SAMPLER_DEAL)
+        self._samplers = random_numbers(seed, numbers, SAMPLER_DEAL)
         self._numbers = numbers
         self._left = self._num_plays = rules.num_plays
         self.checksum, self.points = np.zeros(1, np.uint64), np.zeros(2, np.int64)
@@ -202,24 +202,24 @@ def add_scores(
 def play_batch(num_tables: int, threads: int, encoding: str = ENCODING) -> Play:
     """Play a `DealBatch`, with an observation and a mask for every play."""
     batch = DealBatch(num_tables, observation=encoding, seed=SEED, threads=threads)
-    samplers = draw_numbers(SEED, np.arange(num_tables))
+    samplers = random_numbers(SEED, np.arange(num_tables))
     actions = np.zeros(num_tables, np.int64)
 
     shares = np.array_split(np.arange(num_tables), threads)
     spans = [slice(share[0], share[-1] + 1) for share in shares]
     pool = ThreadPoolExecutor(threads)
 
-    def draw(span: slice) -> None:
-        draw_legal(batch.action_masks[span], samplers[span], actions[span])
+    def sample(span: slice) -> None:
+        sample_legal(batch.action_masks[span], samplers[span], actions[span])
 
     steps = max(1, PLAYS_AT_ONCE // num_tables)
 
     def play() -> int:
         for _ in range(steps):
             if threads == 1:
-                draw(spans[0])
+                sample(spans[0])
             else:
-                list(pool.map(draw, spans))
+                list(pool.map(sample, spans))
             batch.step(actions)
         return steps * num_tables
 
@@ -250,13 +250,13 @@ def play_learners() -> Play:
         "Pisti-v0", num_envs=LEARNER_TABLES, autoreset_mode=AutoresetMode.SAME_STEP
     )
     _, infos = envs.reset(seed=SEED)
-    samplers = draw_numbers(SEED, np.arange(LEARNER_TABLES))
+    samplers = random_numbers(SEED, np.arange(LEARNER_TABLES))
     actions = np.zeros(LEARNER_TABLES, np.int64)
 
     def play() -> int:
         nonlocal infos
         for _ in range(Rules().num_plays // 2):
-            draw_legal(infos["action_mask"], samplers, actions)
+            sample_legal(infos["action_mask"], samplers, actions)
             infos = envs.step(actions)[-1]
         return Rules().num_plays // 2 * LEARNER_TABLES
 
@@ -282,7 +282,7 @@ def picker(seed: int) -> Callable[[Sequence[int]], int]:
 
 
 @compiled
-def draw_legal(masks: np.ndarray, samplers: np.ndarray, actions: np.ndarray) -> None:
+def sample_legal(masks: np.ndarray, samplers: np.ndarray, actions: np.ndarray) -> None:
     """Set `actions` (n,) to a legal one of each row of `masks` (n, a) int8, each equally likely, by
     the `samplers` (n,) uint64. Without a branch: which actions are legal cannot be guessed."""
     for i in range(len(masks)):

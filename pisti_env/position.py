@@ -103,7 +103,7 @@ class Position:
         view = self.view
         if deck is None:
             games = self.games.copy()
-            deal_unknown(games, view.rules, view.viewer, int(tables.draw_seeds(rows)[0]))
+            deal_unknown(games, view.rules, view.viewer, int(tables.random_seeds(rows)[0]))
             deck = deck_of(games, view.rules)
         start_from(known_of_view(view), deck, tables, rows)
 

@@ -60,7 +60,7 @@ def stream(seed, table, deal, purpose):
 
 
 @inlined
-def draw_below(state, bound):
+def random_below(state, bound):
     """Return the stream's next state and a number below `bound`, each equally likely."""
     while True:
         state += GAMMA
@@ -71,23 +71,23 @@ def draw_below(state, bound):
             return state, product >> _S32
 
 
-class Draws(NamedTuple):
-    """What the tables draw from: arrays with a number for each. Deal k of a table is a function of
-    its seed, its number and k."""
+class Streams(NamedTuple):
+    """Where the tables' random numbers begin: arrays with a number for each. Deal k of a table is a
+    function of its seed, its number and k."""
 
     seeds: np.ndarray
     """(n,) uint64."""
     numbers: np.ndarray
     """(n,) int64."""
     deals: np.ndarray
-    """(n,) int64: the deal to draw for, from 0."""
+    """(n,) int64: the deal they are for, from 0."""
 
 
 @compiled
-def shuffle_rows(draws, rows, pack, attempt, decks):
+def shuffle_rows(streams, rows, pack, attempt, decks):
     """Shuffle `pack` (m,) into `decks` (n, m) at `rows` (k,), as it is dealt at this attempt."""
     for i in rows:
-        state = stream(draws.seeds[i], draws.numbers[i], draws.deals[i], attempt)
+        state = stream(streams.seeds[i], streams.numbers[i], streams.deals[i], attempt)
         shuffle(pack, state, decks[i])
 
 
@@ -97,21 +97,21 @@ def shuffle(pack, state, deck):
     for place in range(len(pack)):
         deck[at(place)] = pack[at(place)]
     for place in range(len(pack) - 1, 0, -1):
-        state, other = draw_below(state, np.uint64(place + 1))
+        state, other = random_below(state, np.uint64(place + 1))
         card = deck[at(place)]
         deck[at(place)] = deck[other]
         deck[other] = card
 
 
 @compiled
-def draw_dealers(draws, rows, players, dealers):
+def random_dealers(streams, rows, players, dealers):
     """Set `dealers` (n,) at `rows` (k,) to the seats that deal."""
     for i in rows:
-        state = stream(draws.seeds[i], draws.numbers[i], draws.deals[i], DEALER_PURPOSE)
-        _, dealers[i] = draw_below(state, np.uint64(players))
+        state = stream(streams.seeds[i], streams.numbers[i], streams.deals[i], DEALER_PURPOSE)
+        _, dealers[i] = random_below(state, np.uint64(players))
 
 
-def draw_numbers(seed: int, firsts: np.ndarray, second: int = 0) -> np.ndarray:
+def random_numbers(seed: int, firsts: np.ndarray, second: int = 0) -> np.ndarray:
     """Return a random number (n,) uint64 for each of `firsts` (n,) ints, a function of the seed, of
     it and of `second`."""
     numbers = np.empty(len(firsts), np.uint64)
@@ -122,12 +122,12 @@ def draw_numbers(seed: int, firsts: np.ndarray, second: int = 0) -> np.ndarray:
 @wrapping_around
 @compiled
 def fill_numbers(seed, firsts, second, numbers):
-    """Set `numbers` (n,) as `draw_numbers` does."""
+    """Set `numbers` (n,) as `random_numbers` does."""
     for i in range(len(numbers)):
         numbers[i] = stream(seed, firsts[i], second, 0)
 
 
-def draw_numbers_at(
+def random_numbers_at(
     rows: np.ndarray, seeds: np.ndarray, firsts: np.ndarray, seconds: np.ndarray
 ) -> np.ndarray:
     """Return a random number (k,) uint64 for each of `rows` (k,), a function of what the row has in
@@ -140,7 +140,7 @@ def draw_numbers_at(
 @wrapping_around
 @compiled
 def fill_numbers_at(rows, seeds, firsts, seconds, numbers):
-    """Set `numbers` (k,) as `draw_numbers_at` does."""
+    """Set `numbers` (k,) as `random_numbers_at` does."""
     for k in range(len(rows)):
         i = rows[k]
         numbers[k] = stream(seeds[i], firsts[i], seconds[k], 0)

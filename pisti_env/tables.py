@@ -142,12 +142,12 @@ class Tables:
         own."""
         self._lock = threading.Lock()
         self._compiled_rules = compiled_rules(self.rules)
-        self._draws = shuffle.Draws(self._seeds, self._numbers, self.deals_dealt)
+        self._streams = shuffle.Streams(self._seeds, self._numbers, self.deals_dealt)
         self._played = loops.Played(self._gains, self.rewards, self.scored, self.over, self._shares)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what `_set_arguments` sets: copied, it would be arrays of their own."""
-        arguments = ("_lock", "_compiled_rules", "_draws", "_played")
+        arguments = ("_lock", "_compiled_rules", "_streams", "_played")
         return {name: value for name, value in self.__dict__.items() if name not in arguments}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -200,7 +200,7 @@ class Tables:
             self._dealers[rows] = dealers
         else:
             with np.errstate(over="ignore"):  # interpreted, integers that wrap around warn
-                shuffle.draw_dealers(self._draws, rows, self.rules.players, self._dealers)
+                shuffle.random_dealers(self._streams, rows, self.rules.players, self._dealers)
         self._earned[rows] = 0
         self.games["match_points"][rows] = 0
         if decks is not None:
@@ -209,10 +209,10 @@ class Tables:
         if scores is not None:
             self.games["match_points"][rows, : self.rules.sides] = scores
 
-    def draw_seeds(self, rows: np.ndarray) -> np.ndarray:
+    def random_seeds(self, rows: np.ndarray) -> np.ndarray:
         """Return a random number (k,) uint64 for each of the tables `rows` (k,), for what is drawn
         in place of the deck that would be the table's next one."""
-        return shuffle.draw_numbers_at(rows, self._seeds, self._numbers, self.deals_dealt[rows])
+        return shuffle.random_numbers_at(rows, self._seeds, self._numbers, self.deals_dealt[rows])
 
     def next_deals(self, rows: np.ndarray) -> None:
         """Begin the match's next deal at the tables `rows`: the next seat deals."""
@@ -226,7 +226,7 @@ class Tables:
         while len(left):
             if draw:
                 with np.errstate(over="ignore"):  # interpreted, integers that wrap around warn
-                    shuffle.shuffle_rows(self._draws, left, self._pack, attempt, self.decks)
+                    shuffle.shuffle_rows(self._streams, left, self._pack, attempt, self.decks)
             loops.deal_rows(
                 self.games, self._compiled_rules, left, self.decks, self._dealers, self._dealt
             )

@@ -14,12 +14,12 @@ from pisti_env.agents import load
 from pisti_env.arena import (
     MatchFinals,
     decision_seeds,
-    draw_decks,
     evaluate,
     find_lineups,
     hash_decks,
     mean_with_interval,
     play_decks,
+    random_decks,
 )
 from pisti_env.cards import KIND_OF_CARD
 from pisti_env.observation import ENCODINGS, describe
@@ -55,12 +55,12 @@ class Lowest:
 @pytest.mark.parametrize("fields", [{}, {"players": 5, "target": 60}, {"ranks": 3, "copies": 4}])
 def test_deck_k_is_the_first_deal_of_table_k(fields):
     rules = Rules(**fields)
-    decks, dealers = draw_decks(rules, seed=4, deals=1_030)
+    decks, dealers = random_decks(rules, seed=4, deals=1_030)
     batch = DealBatch(1_030, rules, seed=4)
     assert (decks == batch.decks).all() and (dealers == batch.dealers).all()
-    fewer, _ = draw_decks(rules, seed=4, deals=7)
+    fewer, _ = random_decks(rules, seed=4, deals=7)
     assert (fewer == decks[:7]).all()
-    assert (draw_decks(rules, seed=5, deals=7)[0] != fewer).any()
+    assert (random_decks(rules, seed=5, deals=7)[0] != fewer).any()
 
 
 def test_the_same_seed_plays_the_same_decks_whoever_plays():
@@ -69,7 +69,7 @@ def test_the_same_seed_plays_the_same_decks_whoever_plays():
         evaluate(agents, seed=1, **quick).deck_hash
         for agents in (["greedy", "random"], ["counting", "greedy", "random"])
     }
-    assert hashes == {hash_decks(*draw_decks(Rules(), 1, 5))}
+    assert hashes == {hash_decks(*random_decks(Rules(), 1, 5))}
     assert evaluate(["greedy", "random"], seed=2, **quick).deck_hash not in hashes
     assert (
         evaluate(["greedy", "random"], rules={"target": 151}, seed=1, **quick).deck_hash in hashes
@@ -112,7 +112,7 @@ def test_the_arena_plays_what_is_played_by_hand(fields, names):
     rules = Rules(**fields)
     by_name = {name: Lowest(rules) if name == "lowest" else load(name, rules) for name in names}
     entrants = [by_name[name] for name in names]
-    decks, dealers = draw_decks(rules, seed=9, deals=4)
+    decks, dealers = random_decks(rules, seed=9, deals=4)
     points = play_decks(entrants, rules, decks, dealers, seed=9)
     for deck, seating in itertools.product(range(4), range(rules.sides)):
         expected = play_by_hand(entrants, rules, decks[deck], dealers[deck], deck, 9, seating)
@@ -123,7 +123,7 @@ def test_the_arena_plays_what_is_played_by_hand(fields, names):
 def test_an_agent_is_shown_what_its_seat_observes_and_nothing_else(encoding):
     rules = Rules(players=3)
     agent, other = Lowest(rules, encoding), Lowest(rules, "basic")
-    decks, dealers = draw_decks(rules, seed=2, deals=6)
+    decks, dealers = random_decks(rules, seed=2, deals=6)
     play_decks([agent, other, other], rules, decks, dealers, seed=2)
     assert len(agent.asked) == rules.num_plays
     observations, masks, seeds = agent.asked[0]
@@ -148,7 +148,7 @@ def test_a_match_rule_shows_the_first_deal_of_a_match():
 
 def test_seeds_depend_on_seed_deck_and_play_alone():
     first, second = Lowest(Rules()), Lowest(Rules())
-    decks, dealers = draw_decks(Rules(), seed=3, deals=5)
+    decks, dealers = random_decks(Rules(), seed=3, deals=5)
     play_decks([first, second], Rules(), decks, dealers, seed=3)
     for play in range(Rules().num_plays):
         # Both play each deck once at every play, in one of its two seatings.
@@ -191,7 +191,7 @@ def test_lineups():
 def test_every_agent_sits_everywhere_equally_often():
     rules = Rules(players=4, partners=False)
     agents = [Lowest(rules, encoding) for encoding in ("basic", "full", "kinds", "history")]
-    decks, dealers = draw_decks(rules, seed=0, deals=3)
+    decks, dealers = random_decks(rules, seed=0, deals=3)
     play_decks(agents, rules, decks, dealers, seed=0)
     asked = [[len(seeds) for _, _, seeds in agent.asked] for agent in agents]
     assert asked == [[3] * rules.num_plays] * 4  # of 12 tables, at every play
@@ -235,7 +235,9 @@ def test_an_agent_against_itself_is_exactly_level(name, quick_matches):
 def test_three_agents_at_a_table_of_three(quick_matches):
     rules, names = Rules(players=3), ["counting", "greedy", "random"]
     evaluation = evaluate(names, rules, deals=30)
-    points = play_decks([load(name, rules) for name in names], rules, *draw_decks(rules, 0, 30), 0)
+    points = play_decks(
+        [load(name, rules) for name in names], rules, *random_decks(rules, 0, 30), 0
+    )
     assert [(result.a, result.b) for result in evaluation.results] == list(
         itertools.combinations(names, 2)
     )
@@ -253,7 +255,7 @@ def test_one_seat_against_all_others(quick_matches):
     rules = Rules(players=3)
     [result] = evaluate(["greedy", "random"], rules, deals=30).results
     greedy, random = load("greedy", rules), load("random", rules)
-    points = play_decks([greedy, random, random], rules, *draw_decks(rules, 0, 30), 0)
+    points = play_decks([greedy, random, random], rules, *random_decks(rules, 0, 30), 0)
     mine, best = points[:, :, 0], points[:, :, 1:].max(axis=2)
     assert result.mean == pytest.approx((mine - points[:, :, 1:].mean(axis=2)).mean())
     assert (result.wins, result.draws) == ((mine > best).sum(), (mine == best).sum())
@@ -266,7 +268,7 @@ def test_one_seat_against_all_others(quick_matches):
 def test_any_number_of_shards_gives_the_same_result(monkeypatch):
     monkeypatch.setattr(arena, "BLOCK", 3)
     rules, agents = Rules(), [load("random"), Lowest(Rules())]
-    decks, dealers = draw_decks(rules, seed=1, deals=17)
+    decks, dealers = random_decks(rules, seed=1, deals=17)
     whole = play_decks(agents, rules, decks, dealers, seed=1)
     sizes = [len(seeds) for _, _, seeds in agents[1].asked]
     for shards in (2, 3, 6):

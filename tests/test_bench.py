@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pisti_env import bench, cli, pisti_v0
-from pisti_env.shuffle import draw_numbers
+from pisti_env.shuffle import random_numbers
 
 pytestmark = pytest.mark.compiled  # what is measured is compiled
 
@@ -60,9 +60,9 @@ def test_random_tables_do_not_depend_on_how_often_they_are_asked():
 def test_every_legal_action_is_drawn_as_often():
     masks = np.tile(np.array([0, 1, 0, 0, 1, 1, 0], np.int8), (30_000, 1))
     actions = np.zeros(len(masks), np.int64)
-    samplers = draw_numbers(3, np.arange(len(masks)))
+    samplers = random_numbers(3, np.arange(len(masks)))
     with np.errstate(over="ignore"):
-        bench.draw_legal(masks, samplers, actions)
+        bench.sample_legal(masks, samplers, actions)
     counts = np.bincount(actions, minlength=7)
     assert not counts[[0, 2, 3, 6]].any()
     assert abs(counts[[1, 4, 5]] - 10_000).max() < 5 * 82  # five standard deviations

@@ -102,8 +102,8 @@ def test_another_tree_is_the_same_until_a_rule_is_not(tmp_path):
 
 
 def test_rules_to_compare_are_many_and_the_same_each_time():
-    rules = same.draw_rules(200)
-    assert rules == same.draw_rules(200)
+    rules = same.random_rules(200)
+    assert rules == same.random_rules(200)
     assert len({repr(fields) for fields in rules}) > 190
 
 

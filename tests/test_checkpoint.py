@@ -28,7 +28,7 @@ from pisti_env.agents.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-from pisti_env.agents.policy import PolicyAgent, draw
+from pisti_env.agents.policy import PolicyAgent, sample
 from pisti_env.files import check_can_write, is_temporary, write_file
 from pisti_env.vector import DealBatch
 
@@ -41,7 +41,7 @@ def make(rules=None, observation="kinds", hidden=(8, 6), seed=0, **metadata):
     sizes = (layout[-1][2], *hidden, 15 if observation.startswith("kinds") else 52)
     generator = np.random.default_rng(seed)
 
-    def draw_array(*shape):
+    def random_array(*shape):
         return generator.normal(scale=0.3, size=shape).astype(np.float32)
 
     return Checkpoint(
@@ -50,9 +50,9 @@ def make(rules=None, observation="kinds", hidden=(8, 6), seed=0, **metadata):
         layout=layout,
         sizes=sizes,
         activation="relu",
-        weights=[draw_array(o, i) for i, o in itertools.pairwise(sizes)],
-        biases=[draw_array(o) for o in sizes[1:]],
-        value=(draw_array(1, sizes[-2]), draw_array(1)),
+        weights=[random_array(o, i) for i, o in itertools.pairwise(sizes)],
+        biases=[random_array(o) for o in sizes[1:]],
+        value=(random_array(1, sizes[-2]), random_array(1)),
         metadata=metadata,
     )
 
@@ -613,7 +613,7 @@ def test_draws_are_legal_and_as_likely_as_said():
 def test_extremes_are_drawn_from_too():
     logits = np.array([[-np.inf, 1e4, -1e4, -np.inf], [-np.inf, -1e4, -1e4, -np.inf]])
     for number in (0.0, 0.5, 1 - 2.0**-53):
-        actions = draw(logits, np.full(2, number))
+        actions = sample(logits, np.full(2, number))
         assert actions[0] == 1
         assert actions[1] in (1, 2)
 

@@ -75,9 +75,9 @@ def test_seeds_go_with_their_tables():
 
 def test_a_pool_draws_in_proportion_to_the_weights():
     pool = Pool({Lowest("kinds"): 3.0, Lowest("full"): 0.0, Lowest("basic"): 1.0})
-    drawn = pool.draw(np.linspace(0, 1, 1000, endpoint=False))
+    drawn = pool.sample(np.linspace(0, 1, 1000, endpoint=False))
     assert np.bincount(drawn, minlength=3).tolist() == [750, 0, 250]
-    assert pool.draw(np.array([np.nextafter(1.0, 0)])).tolist() == [2]
+    assert pool.sample(np.array([np.nextafter(1.0, 0)])).tolist() == [2]
 
 
 def test_a_pool_needs_somebody():

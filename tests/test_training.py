@@ -23,7 +23,7 @@ from training import selfplay  # noqa: E402
 from training.buffers import Buffers  # noqa: E402
 from training.credit import seat_rewards  # noqa: E402
 from training.critic import hidden_cards_of, observations_in  # noqa: E402
-from training.network import Network, draw, entropy_of, masked_log_probs  # noqa: E402
+from training.network import Network, entropy_of, masked_log_probs, sample  # noqa: E402
 from training.opponents import Opponents  # noqa: E402
 from training.selfplay import (  # noqa: E402
     collect,
@@ -313,7 +313,7 @@ def test_a_million_draws_are_legal_and_as_likely_as_said():
     rows = torch.arange(size) % 1000
     uniform = torch.rand(size, generator=generator(2))
     uniform[:1000], uniform[1000:2000] = 0, 1 - 2**-24
-    actions = draw(log_probs[rows], uniform)
+    actions = sample(log_probs[rows], uniform)
     assert masks[rows, actions].all()
     # An action is drawn as often as the mean of its probabilities says, within 5 standard errors.
     expected = log_probs.exp().mean(0)

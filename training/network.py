@@ -98,8 +98,8 @@ def entropy_of(log_probs: Tensor) -> Tensor:
     return -(probs_of(log_probs) * log_probs).sum(-1)
 
 
-def draw(log_probs: Tensor, uniform: Tensor) -> Tensor:
-    """Return actions (n,), each drawn with a number (n,) from [0, 1); never an illegal one."""
+def sample(log_probs: Tensor, uniform: Tensor) -> Tensor:
+    """Return actions (n,), each sampled with a number (n,) from [0, 1); never an illegal one."""
     reached = probs_of(log_probs).cumsum(-1)
     total = reached[:, -1:]
     actions = torch.searchsorted(reached, uniform[:, None] * total, right=True)

@@ -64,7 +64,7 @@ class Opponents:
         pool, device = Pool(weights), generator.device
         tables = round(settings.pool_share * batch.num_envs)
         drawn = torch.rand(3, tables, generator=generator, device=device).cpu().numpy()
-        agents = pool.draw(drawn[0])[:, np.newaxis]
+        agents = pool.sample(drawn[0])[:, np.newaxis]
         own_side = (drawn[1] * rules.sides).astype(np.int64)[:, np.newaxis]
         seats = np.arange(rules.players)
         others = seats % rules.sides != own_side

@@ -39,7 +39,7 @@ from training import figures, runs, state
 from training.buffers import Buffers, rounds_of
 from training.credit import seat_rewards
 from training.critic import observations_in, value_all_cards
-from training.network import Network, draw, entropy_of, masked_log_probs
+from training.network import Network, entropy_of, masked_log_probs, sample
 from training.opponents import Opponents
 from training.settings import check_settings, first_line, resumed
 from training.threads import Threads
@@ -160,7 +160,7 @@ def play_deal(
             sides.append(torch.from_numpy(batch.seats.astype(np.int64) % batch.rules.sides))
         logits, values = network(observations)
         log_probs = masked_log_probs(logits, masks)
-        actions = draw(log_probs, numbers)
+        actions = sample(log_probs, numbers)
         plays["actions"][play] = actions
         plays["log_probs"][play] = log_probs.gather(1, actions[:, None])[:, 0]
         plays["values"][play] = values

@@ -173,9 +173,9 @@ def _takes_three(act: Any) -> bool:
 
 
 class Pool:
-    """Agents to play against, each drawn in proportion to its weight.
+    """Agents to play against, each sampled in proportion to its weight.
 
-    `agents` is a list of agents, or a dict of agents and weights. `draw` says who sits at a table;
+    `agents` is a list of agents, or a dict of agents and weights. `sample` says who sits where, and
     `ask_each(pool.agents, …)` has them play. Raises `ValueError` for what is no agent, for weights
     that are not finite numbers of 0 or more, and if none is above 0.
     """
@@ -198,7 +198,7 @@ class Pool:
         reached = np.cumsum(weights)
         self._reached = reached / reached[-1]
 
-    def draw(self, uniform: np.ndarray) -> np.ndarray:
+    def sample(self, uniform: np.ndarray) -> np.ndarray:
         """Return the number of an agent for each uniform number (n,) in [0, 1)."""
         return np.searchsorted(self._reached, uniform, side="right")
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from pisti_env.observation import ENCODINGS, describe
 from pisti_env.rules import Rules
-from pisti_env.shuffle import check_seed, draw_numbers
+from pisti_env.shuffle import check_seed, random_numbers
 
 
 class Agent(Protocol):
@@ -49,7 +49,7 @@ class Player(abc.ABC):
         self._size, self._num_actions = layout.size, ENCODINGS[self.observation][0]
         # Where each piece starts and ends in an observation.
         self._pieces = {row.name: (row.slice.start, row.slice.stop) for row in layout}
-        self._drawn = 0  # numbers drawn so far without seeds
+        self._numbers_used = 0  # numbers drawn so far without seeds
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}, observation={self.observation!r}, {self.rules!r}>"
@@ -95,6 +95,6 @@ class Player(abc.ABC):
     def _draw(self, number: int, seeds: np.ndarray | None) -> np.ndarray:
         """Return random numbers (n,) uint64, each a function of its seed alone if there are any."""
         if seeds is not None:
-            return draw_numbers(0, seeds)
-        self._drawn += number
-        return draw_numbers(self.seed, np.arange(self._drawn - number, self._drawn))
+            return random_numbers(0, seeds)
+        self._numbers_used += number
+        return random_numbers(self.seed, np.arange(self._numbers_used - number, self._numbers_used))

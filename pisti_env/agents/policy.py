@@ -53,7 +53,7 @@ class PolicyAgent(Player):
         logits = np.where(masks, self.logits(rows), -np.inf)
         if self.sample:
             uniform = (self._draw(len(rows), seeds) >> np.uint64(11)) * 2.0**-53
-            actions[:] = draw(logits, uniform)
+            actions[:] = sample(logits, uniform)
         else:
             actions[:] = logits.argmax(axis=1)
 
@@ -93,8 +93,8 @@ def _multiply(rows: np.ndarray, weight: np.ndarray, bias: np.ndarray, outputs: n
                     outputs[row, output] += value * weight[number, output]
 
 
-def draw(logits: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-    """Return actions (n,) drawn by softmax from logits (n, a), -inf for illegal ones, with one
+def sample(logits: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+    """Return actions (n,) sampled by softmax from logits (n, a), -inf for illegal ones, with one
     uniform number in [0, 1) each."""
     with np.errstate(invalid="ignore"):  # a row without a legal action
         weights = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -45,7 +45,7 @@ from pisti_env.compiled_rules import PILE, STOCK_MIDDLE, compiled_rules
 from pisti_env.game import FACE_DOWN, MAX_DECK, MAX_JACKS, NOBODY, is_jack, next_seat
 from pisti_env.quote import quote
 from pisti_env.rules import NUM_STARTERS, Rules
-from pisti_env.shuffle import check_seed, draw_below, stream
+from pisti_env.shuffle import check_seed, random_below, stream
 
 # What `redeal` needs room for: the places where unknown cards lie, then how many of each there are.
 SCRATCH_SIZE = MAX_DECK + NUM_CARDS
@@ -397,7 +397,7 @@ def sort_unknown(game, unknown, scratch):
 def shuffle_places(game, first, end, state, scratch):
     """Shuffle the cards at the places from the first to before the end; return the next state."""
     for k in range(end - 1, first, -1):
-        state, other = draw_below(state, np.uint64(k - first + 1))
+        state, other = random_below(state, np.uint64(k - first + 1))
         swap(game, scratch[k], scratch[first + np.int64(other)])
     return state
 
@@ -439,13 +439,13 @@ def keep_by_chance(game, rules, viewer, jacks, state):
       order of the deck with k jacks there stands for k + 1 deals, of up to `jacks` + 1.
     """
     for _ in range(num_twins(game, rules, viewer)):
-        state, coin = draw_below(state, np.uint64(2))
+        state, coin = random_below(state, np.uint64(2))
         if coin == 0:
             return state, False
     if game.bottom_card == NO_CARD:
         return state, True
     state = mix_hands(game, rules, state)
-    state, number = draw_below(state, np.uint64(jacks + 1))
+    state, number = random_below(state, np.uint64(jacks + 1))
     return state, number <= jacks_above_bottom(game, rules)
 
 
@@ -477,7 +477,7 @@ def mix_hands(game, rules, state):
     for first in range(NUM_STARTERS, game.stock_start, rules.hand_size):
         size = min(rules.hand_size, rules.deck_size - 1 - first)
         for k in range(size - 1, 0, -1):
-            state, other = draw_below(state, np.uint64(k + 1))
+            state, other = random_below(state, np.uint64(k + 1))
             swap(game, first + k, first + np.int64(other))
     return state
 

@@ -160,7 +160,7 @@ class PistiState(pyspiel.State):
 
     def _apply_action(self, action: int) -> None:
         if self.deal.outcomes:
-            self.deal.draw(action)
+            self.deal.deal_kind(action)
         else:
             self.deal.play(action)
 

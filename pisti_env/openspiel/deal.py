@@ -167,8 +167,8 @@ class Deal:
             self._coming, self._last_play = self.games, kind
         self._settle()
 
-    def draw(self, kind: int) -> None:
-        """Draw a kind, one of `outcomes`; raise `ValueError` if it is none."""
+    def deal_kind(self, kind: int) -> None:
+        """Deal a kind, one of `outcomes`; raise `ValueError` if it is none."""
         if kind not in dict(self.outcomes):
             raise ValueError(f"action is {kind}; expected one of {sorted(dict(self.outcomes))}")
         self._put(kind)

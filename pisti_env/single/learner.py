@@ -24,7 +24,7 @@ from pisti_env.position import Position, write_position
 from pisti_env.quote import quote
 from pisti_env.render import as_text
 from pisti_env.rules import Rules
-from pisti_env.shuffle import derive_seed, draw_numbers_at
+from pisti_env.shuffle import derive_seed, random_numbers_at
 from pisti_env.single.arguments import Arguments, check_arguments
 from pisti_env.tables import Tables, own_arrays
 from pisti_env.tables import warm_up as warm_up_tables
@@ -67,7 +67,7 @@ class LearnerTables:
         self.gained = np.zeros(num_tables)
         self._sides = np.zeros(num_tables, np.int64)  # the learner's
         self._who = np.full((num_tables, rules.players), _LEARNER)  # numbers of agents, by seat
-        self._draws = np.zeros(num_tables, np.uint64)  # seeds of what is drawn beside the decks
+        self._random_seeds = np.zeros(num_tables, np.uint64)  # of all that is not decks and dealers
         self._deals: list[list[np.ndarray]] = [[] for _ in range(num_tables)]  # see `deals`
         self.illegal_actions = 0
         self.under_way = False
@@ -101,12 +101,12 @@ class LearnerTables:
         a seed and of a number, of `seeds` (k,) and `numbers` (k,); number 0 is what the single
         environment plays."""
         self.tables.reseed_each(rows, np.array(seeds, np.uint64), numbers)
-        # Agents get numbers that are drawn from these, and must not learn the seed of the decks.
-        draws = [
+        # Agents get numbers that follow from these, and must not learn the seed of the decks.
+        random_seeds = [
             derive_seed(f"opponents of table {number}" if number else "opponents", seed)
             for seed, number in zip(seeds, numbers.tolist(), strict=True)
         ]
-        self._draws[rows] = np.array(draws, np.uint64)
+        self._random_seeds[rows] = np.array(random_seeds, np.uint64)
 
     def begin(
         self,
@@ -145,13 +145,13 @@ class LearnerTables:
         """Give the learner its seat at the tables `rows`, drawn if it is None, and draw agents."""
         players, sides = self.rules.players, self.rules.sides
         if seat is None:
-            seats = (self._draw_uniform(rows, _SEAT_PURPOSE) * players).astype(np.int64)
+            seats = (self._random_uniform(rows, _SEAT_PURPOSE) * players).astype(np.int64)
         else:
             seats = np.full(len(rows), seat)
         self.seats[rows] = seats
         self._sides[rows] = seats % sides
         opponents, *partners = (
-            numbers[pool.draw(self._draw_uniform(rows, purpose))]
+            numbers[pool.sample(self._random_uniform(rows, purpose))]
             for (pool, numbers), purpose in zip(self._pools, _AGENT_PURPOSES, strict=False)
         )
         self._who[rows] = opponents[:, np.newaxis]
@@ -159,10 +159,10 @@ class LearnerTables:
             self._who[rows, (seats + sides) % players] = agents
         self._who[rows, seats] = _LEARNER
 
-    def _draw_uniform(self, rows: np.ndarray, purpose: int) -> np.ndarray:
+    def _random_uniform(self, rows: np.ndarray, purpose: int) -> np.ndarray:
         """Return a number in [0, 1) for each of `rows` (k,), for their episodes to come."""
         purposes = np.full(len(rows), purpose)
-        drawn = draw_numbers_at(rows, self._draws, self.tables.deals_dealt, purposes)
+        drawn = random_numbers_at(rows, self._random_seeds, self.tables.deals_dealt, purposes)
         return (drawn >> np.uint64(11)) * 2.0**-53
 
     def choose(self, rows: np.ndarray, actions: np.ndarray) -> np.ndarray:
@@ -232,7 +232,7 @@ class LearnerTables:
         """Have one agent choose a card at the tables `rows`, where its seat is to play."""
         tables = self.tables
         plays = tables.games["num_plays"][rows].astype(np.int64)
-        seeds = draw_numbers_at(rows, self._draws, tables.deals_dealt, plays)
+        seeds = random_numbers_at(rows, self._random_seeds, tables.deals_dealt, plays)
         agent, encoder = self._agents[number], self._encoders[number]
         choose_cards(agent, encoder, tables.games, rows, seeds, tables.cards)
 
@@ -345,7 +345,7 @@ def warm_up() -> None:
         tables.start(row)
         add_gains(tables.rewards, row, row, np.zeros(1))
         find_waiting(tables.games, row, row, np.zeros(1, np.int64))
-        draw_numbers_at(row, np.zeros(1, np.uint64), row, row)
+        random_numbers_at(row, np.zeros(1, np.uint64), row, row)
 
 
 @compiled

@@ -182,7 +182,7 @@ def test_a_wrong_answer_or_draw_leaves_the_state_as_it_is():
     assert str(state) == before[0]
     chance = load_game("ranks=3,copies=3,hand_size=2").new_initial_state()
     with pytest.raises(ValueError, match="action is 5; expected one of"):
-        chance.deal.draw(5)
+        chance.deal.deal_kind(5)
     assert chance.chance_outcomes() == load_game(SMALL).new_initial_state().chance_outcomes()
 
 
