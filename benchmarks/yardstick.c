@@ -106,7 +106,7 @@ static uint64_t stream(uint64_t seed, uint64_t table, uint64_t deal, uint64_t pu
     return mix(state + purpose + GAMMA);
 }
 
-static uint32_t draw_below(uint64_t *state, uint32_t bound)
+static uint32_t random_below(uint64_t *state, uint32_t bound)
 {
     for (;;) {
         uint64_t product = (mix(*state += GAMMA) >> 32) * bound;
@@ -121,7 +121,7 @@ static void shuffle(int8_t *deck, uint64_t state)
     for (int card = 0; card < NUM_CARDS; card++)
         deck[card] = (int8_t)card;
     for (int place = NUM_CARDS - 1; place > 0; place--) {
-        uint32_t other = draw_below(&state, (uint32_t)place + 1);
+        uint32_t other = random_below(&state, (uint32_t)place + 1);
         int8_t card = deck[place];
         deck[place] = deck[other];
         deck[other] = card;
@@ -164,7 +164,7 @@ static void deal(Table *table, uint64_t seed, uint64_t number)
 {
     uint64_t state = stream(seed, number, table->num_deals, DEALER_PURPOSE);
     uint64_t attempt = 0;
-    table->dealer = (int8_t)draw_below(&state, PLAYERS);
+    table->dealer = (int8_t)random_below(&state, PLAYERS);
     do
         shuffle(table->deck, stream(seed, number, table->num_deals, attempt++));
     while (!turn_up_starter(table));
@@ -271,7 +271,7 @@ static void play(Table *table, int card)
 
 /* The benchmark, the same as in yardstick.py. */
 
-static int draw_card(Table *table)
+static int sample_card(Table *table)
 {
     int seat = table->to_play;
     table->sampler = table->sampler * 6364136223846793005 + 1442695040888963407;
@@ -324,7 +324,7 @@ int main(int argc, char **argv)
     for (uint64_t step = 0; step < steps; step++) {
         for (uint64_t i = 0; i < num_tables; i++) {
             Table *table = &tables[i];
-            play(table, draw_card(table));
+            play(table, sample_card(table));
             if (table->to_play != NOBODY)
                 continue;
             checksum += digest(table, i);
