@@ -5,10 +5,13 @@ in `vector`, players in `agents`, and `arena` measures them. `gymnasium.make("Pi
 learner's environment, in which they play the other seats: `single`.
 """
 
+import importlib
+from typing import Any
+
 import gymnasium
 import pettingzoo
 
-from pisti_env import agents, arena, pisti_v0, single, vector
+from pisti_env import pisti_v0
 from pisti_env.rules import Rules
 
 __all__ = ["Rules", "__version__", "agents", "arena", "pisti_v0", "single", "vector"]
@@ -21,3 +24,16 @@ gymnasium.register(
 )
 if hasattr(pettingzoo, "register"):  # new in PettingZoo 1.27
     pettingzoo.register("aec", "pisti/pisti-v0", entry_point="pisti_env.pisti_v0:env")
+
+_ON_DEMAND = ("agents", "arena", "single", "vector")
+
+
+def __getattr__(name: str) -> Any:
+    """Import a module of the package when it is first asked for, and not before."""
+    if name in _ON_DEMAND:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_ON_DEMAND})

@@ -75,10 +75,13 @@ class Cache:
         try:
             return self._numbas.load_overload(signature, target_context)
         except Exception as error:  # a damaged pickle may raise anything
-            warn_of_cache(
-                f"compiled code in {self._numbas.cache_path} cannot be read ({_kind_of(error)}), "
-                "so it is compiled again (some seconds); if that comes again, delete that folder"
-            )
+            if not isinstance(error, (AttributeError, ImportError)):
+                # Those two come from code of an earlier version, whose names are not here now.
+                warn_of_cache(
+                    f"compiled code in {self._numbas.cache_path} cannot be read "
+                    f"({_kind_of(error)}), so it is compiled again (some seconds); if that comes "
+                    "again, delete that folder"
+                )
             with contextlib.suppress(Exception):
                 self._numbas.flush()  # forget what is there, so that the new code can be kept
             return None
