@@ -701,10 +701,11 @@ def test_the_mask_as_bools():
     assert masks.dtype == np.bool_ and (masks == info["action_mask"]).all()
 
 
-def test_importing_registers_and_needs_no_other_library():
+def test_importing_registers_and_loads_nothing_of_it():
     code = """
 import sys, gymnasium, pisti_env
 assert "Pisti-v0" in gymnasium.registry
+assert "pisti_env.single" not in sys.modules and "pisti_env.agents" not in sys.modules
 assert not {"torch", "ray", "pyspiel", "matplotlib"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
