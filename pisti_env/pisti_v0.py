@@ -417,13 +417,12 @@ class raw_env(AECEnv):
             self._ask_for_reset()
         to_play = self._to_play
         if self._is_to_act(agent):
-            observation, mask = to_play.observation.copy(), to_play.mask.copy()
+            observation, mask = to_play.observation.copy(), to_play.mask
         else:
-            observation = self._encode(agent, self._encoder)
-            mask = self._no_mask.copy()
+            observation, mask = self._encode(agent, self._encoder), self._no_mask
         if self.mask_in == "info":
             return observation
-        return {"observation": observation, "action_mask": mask}
+        return {"observation": observation, "action_mask": mask.copy()}
 
     def observe_as(self, agent: str, encoding: str) -> Any:
         """Return what `observe` would in another encoding, of the same moment and in its form."""

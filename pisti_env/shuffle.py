@@ -83,6 +83,7 @@ class Streams(NamedTuple):
     """(n,) int64: the deal they are for, from 0."""
 
 
+@wrapping_around
 @compiled
 def shuffle_rows(streams, rows, pack, attempt, decks):
     """Shuffle `pack` (m,) into `decks` (n, m) at `rows` (k,), as it is dealt at this attempt."""
@@ -103,6 +104,7 @@ def shuffle(pack, state, deck):
         deck[other] = card
 
 
+@wrapping_around
 @compiled
 def random_dealers(streams, rows, players, dealers):
     """Set `dealers` (n,) at `rows` (k,) to the seats that deal."""

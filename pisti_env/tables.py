@@ -144,10 +144,11 @@ class Tables:
         self._compiled_rules = compiled_rules(self.rules)
         self._streams = shuffle.Streams(self._seeds, self._numbers, self.deals_dealt)
         self._played = loops.Played(self._gains, self.rewards, self.scored, self.over, self._shares)
+        self._play_and_observe = quick(play_and_observe)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what `_set_arguments` sets: copied, it would be arrays of their own."""
-        arguments = ("_lock", "_compiled_rules", "_streams", "_played")
+        arguments = ("_lock", "_compiled_rules", "_streams", "_played", "_play_and_observe")
         return {name: value for name, value in self.__dict__.items() if name not in arguments}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -199,8 +200,8 @@ class Tables:
         if dealers is not None:
             self._dealers[rows] = dealers
         else:
-            with np.errstate(over="ignore"):  # interpreted, integers that wrap around warn
-                shuffle.random_dealers(self._streams, rows, self.rules.players, self._dealers)
+            random_dealers = quick(shuffle.random_dealers)
+            random_dealers(self._streams, as_numbers(rows), self.rules.players, self._dealers)
         self._earned[rows] = 0
         self.games["match_points"][rows] = 0
         if decks is not None:
@@ -222,12 +223,12 @@ class Tables:
     def _deal(self, rows: np.ndarray, draw: bool) -> None:
         """Deal the tables' decks at `rows`. Those to `draw` are drawn before, and once more where
         no starter can be turned up."""
-        attempt, left = 0, rows
+        shuffle_rows, deal_rows = quick(shuffle.shuffle_rows), quick(loops.deal_rows)
+        attempt, left = 0, as_numbers(rows)
         while len(left):
             if draw:
-                with np.errstate(over="ignore"):  # interpreted, integers that wrap around warn
-                    shuffle.shuffle_rows(self._streams, left, self._pack, attempt, self.decks)
-            loops.deal_rows(
+                shuffle_rows(self._streams, left, self._pack, attempt, self.decks)
+            deal_rows(
                 self.games, self._compiled_rules, left, self.decks, self._dealers, self._dealt
             )
             attempt, left = attempt + 1, left[~self._dealt[left]] if draw else left[:0]
@@ -335,7 +336,7 @@ class Tables:
         """Play the actions of `to_play`, which must be legal, at `rows` (or at all tables, without)
         as `play` does, and rewrite `to_play` there, but where the deal is scored now."""
         rows = self.all_rows if rows is None else as_numbers(rows)
-        quick(play_and_observe)(
+        self._play_and_observe(
             self.games,
             self._compiled_rules,
             to_play.encoder.layouts,

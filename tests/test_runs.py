@@ -756,6 +756,7 @@ def test_damaged_runs_are_refused_and_left_as_they_are(monkeypatch, tmp_path):
     assert run_for(settings, run, updates=1)["update"] == 5
 
 
+@pytest.mark.compiled  # plays all matches of an evaluation
 @pytest.mark.parametrize("number", [errno.EPIPE, errno.ENOSPC])
 def test_a_screen_that_takes_nothing_costs_no_training(tmp_path, monkeypatch, number):
     class Broken(io.StringIO):
