@@ -96,7 +96,7 @@ test-lowest:
 .SECONDEXPANSION:
 
 # RLlib and AgileRL each want older releases of what the others want newer.
-.venv-libraries/set-up: EXTRAS := openspiel,sb3,supersuit,tianshou,torchrl
+.venv-libraries/set-up: EXTRAS := openspiel,sb3,supersuit,tianshou,torchrl,video
 .venv-rllib/set-up: EXTRAS := rllib
 .venv-agilerl/set-up: EXTRAS := agilerl
 $(LIBRARIES:=/set-up): pyproject.toml $$(call other_python,$$(@D))
