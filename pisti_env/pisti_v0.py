@@ -49,8 +49,10 @@ has the options, and the presets `standard`, `text_a`, `text_b`, `loose`, `istan
   `"difference"` (default) pays what is public at once, and what is not (the face-down starters, the
   last pile, the majority) when the deal is scored; `"terminal"` pays all at the end of the episode;
   `"win"` pays there the same formula with 1 for the winning side, split if the win is shared.
-- `render_mode`: `None`; `"ansi"`, `render()` returns a spectator's view as text; `"human"`, it is
-  printed after every step.
+- `render_mode`: `None`; `"ansi"`, `render()` returns a spectator's view as text; `"rgb_array"`, as a
+  picture (360, 480, 3) uint8, with the extra `render`; `"human"`, it is shown in a window after every
+  step, with the extra `window` (without a screen it is printed).
+- `reveal`: True draws all hands face up, for those who may see them. Observations stay as they are.
 
 ### Reset
 
@@ -154,8 +156,8 @@ from pisti_env.observation import Encoder, decode, describe, encoder, state_enco
 from pisti_env.plain import printable
 from pisti_env.position import Position, check_position, write_position
 from pisti_env.quote import quote
-from pisti_env.render import as_text, show
-from pisti_env.rules import ArgumentError, RulesLike, check_keywords, resolve_rules
+from pisti_env.render import NO_RENDER_MODE, Window, as_text, check_render_mode, frame
+from pisti_env.rules import RulesLike, check_keywords, resolve_rules
 from pisti_env.shuffle import check_seed
 from pisti_env.tables import Tables, ToPlay, own_arrays, warm_up
 
@@ -199,7 +201,7 @@ class raw_env(AECEnv):
     """The bare environment. See this module's manual for arguments, spaces and rewards."""
 
     metadata: ClassVar[dict[str, Any]] = {
-        "render_modes": ["human", "ansi"],
+        "render_modes": ["human", "ansi", "rgb_array"],
         "name": "pisti_v0",
         "is_parallelizable": False,
         "render_fps": 2,
@@ -212,6 +214,7 @@ class raw_env(AECEnv):
         mask_in: str = "observation",
         rewards: str = "difference",
         render_mode: str | None = None,
+        reveal: bool = False,
         **fields: Any,
     ):
         super().__init__()
@@ -219,14 +222,13 @@ class raw_env(AECEnv):
         self.rules = resolve_rules(rules, **fields)
         if mask_in not in ("observation", "info"):
             raise ValueError(f"mask_in is {quote(mask_in)}; expected 'observation' or 'info'")
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise ArgumentError(
-                f"render_mode is {quote(render_mode)}; expected one of None, 'human', 'ansi'"
-            )
+        check_render_mode(render_mode, self.metadata)
         self._encoder = encoder(observation, self.rules)
         warm_up()
         self.mask_in = mask_in
         self.render_mode = render_mode
+        self.reveal = bool(reveal)
+        self._window = Window(self.metadata["render_fps"])
         self._tables = Tables(self.rules, 1, rewards=rewards)
         self._seats = {f"player_{seat}": seat for seat in range(self.rules.players)}
         self._sides = {name: self.rules.side(seat) for name, seat in self._seats.items()}
@@ -505,27 +507,34 @@ class raw_env(AECEnv):
         )
 
     def draw(self, seat: int | None = None) -> str:
-        """Return the table as text: a spectator's view, or a seat's with its hand; in plain letters
-        where standard output lacks others."""
-        return printable(as_text(self.view(seat)))
+        """Return the table as text: a spectator's view, or a seat's with its hand; with `reveal`
+        all hands. In plain letters where standard output lacks others."""
+        return printable(as_text(self.view(seat), self._revealed()))
+
+    def _revealed(self) -> list[View] | None:
+        """Return the views whose hands are drawn too, None if there are none."""
+        return [self.view(seat) for seat in range(self.rules.players)] if self.reveal else None
 
     def position(self, seat: int | None = None) -> str:
         """Return what a seat, or a spectator, knows as one line of text; see `position.py`."""
         return write_position(self.view(seat))
 
-    def render(self) -> str | None:
-        """Return a spectator's view as text ("ansi") or print it ("human")."""
+    def render(self) -> str | np.ndarray | None:
+        """Return a spectator's view as text ("ansi") or as a picture ("rgb_array"), or show it
+        ("human"); with `reveal` all hands are seen."""
         if self.render_mode is None:
-            gymnasium.logger.warn("render() needs render_mode='ansi' or 'human'; it is None")
+            gymnasium.logger.warn(NO_RENDER_MODE)
             return None
-        text = self.draw()
         if self.render_mode == "ansi":
-            return text
-        show(text)
+            return self.draw()
+        if self.render_mode == "rgb_array":
+            return frame(self.view(None), reveal=self._revealed())
+        self._window.show(self.view(None), self._revealed())
         return None
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Close the window, if there is one."""
+        self._window.close()
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(own_arrays(state))

@@ -64,7 +64,9 @@ PEERS = {
     ("position", "knowledge"),
     ("position", "observation"),
     ("position", "tables"),
+    ("render", "checks"),
     ("render", "knowledge"),
+    ("knowledge", "render"),  # notebooks ask a view itself for its picture
     ("cli", "bench"),
     ("cli", "cluster"),
     ("__main__", "cli"),

@@ -673,7 +673,7 @@ def test_copies_go_on_identically(setup):
 # What the user sees.
 
 
-def test_the_learner_sees_its_own_hand(capsys):
+def test_the_learner_sees_its_own_hand():
     env = make(opponent="greedy", render_mode="ansi", seat=1, players=3)
     with pytest.raises(gymnasium.error.ResetNeeded, match="reset"):
         env.render()
@@ -684,11 +684,6 @@ def test_the_learner_sees_its_own_hand(capsys):
         seen = aec.observe_as(aec.agent_selection, "basic")["observation"]
         aec.step(load("greedy", aec.rules).act(seen, mask_as(aec, "basic")))
     assert env.render() == aec.draw(1)
-    loud = make(opponent="greedy", render_mode="human", seat=1, players=3)
-    loud.reset(seed=0)
-    assert capsys.readouterr().out == env.render() + "\n"
-    loud.step(int(loud.action_masks().argmax()))
-    assert "last play" in capsys.readouterr().out
     envs = PistiVectorEnv(2, "greedy", render_mode="ansi", seat=1, players=3)
     envs.reset(seed=0)
     assert envs.render()[0] == env.render() and len(envs.render()) == 2
@@ -813,7 +808,7 @@ ARGUMENTS = [
     ({"seat": 2}, ["seat is 2", "0 to 1"]),
     ({"seat": True}, ["seat is True"]),
     ({"illegal": "ignore"}, ["illegal is 'ignore'", "'raise'"]),
-    ({"render_mode": "rgb_array"}, ["render_mode is 'rgb_array'", "'ansi'"]),
+    ({"render_mode": "rgb"}, ["render_mode is 'rgb'", "'ansi'", "'rgb_array'"]),
     ({"seats": 1}, ["__init__() got an unexpected keyword argument 'seats'; did you mean 'seat'?"]),
     ({"opponents": "greedy"}, ["did you mean 'opponent'?"]),
     ({"player": 3}, ["did you mean 'players'?"]),

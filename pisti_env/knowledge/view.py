@@ -94,6 +94,12 @@ class View:
     last_play: LastPlay | None
     """What the last play of this deal did, None before the first."""
 
+    def _repr_svg_(self) -> str:
+        """Return the picture of this view, for a notebook."""
+        from pisti_env.render import svg  # which draws views, so it imports this module
+
+        return svg(self)
+
 
 def make_view(
     games: np.ndarray,

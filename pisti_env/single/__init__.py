@@ -42,8 +42,11 @@ within a step. What an observation holds is told in `pisti_env.pisti_v0`, and by
 - `illegal`: what an action does that is not in the hand. `"end"` (default): it ends the episode,
   which counts as terminated, and the reward is minus the most that a side can lose in a deal (for
   `"win"`, by losing). `"raise"`: `ValueError`, and nothing changes.
-- `render_mode`: None; `"ansi"`, `render()` returns the learner's view as text; `"human"`, it is
-  printed after every step (not for many tables).
+- `render_mode`: None; `"ansi"`, `render()` returns the learner's view as text; `"rgb_array"`, as a
+  picture (360, 480, 3) uint8, with the extra `render`; `"human"`, it is shown in a window after
+  every step, with the extra `window` (not for many tables; without a screen it is printed). Of many
+  tables `render()` returns a tuple, one for each.
+- `reveal`: True draws all hands face up. The learner's observations stay as they are.
 - `autoreset_mode`, of many tables: what happens where an episode is over; see below.
 
 A keyword that is none of these is a `TypeError`, as is a `render_mode` that there is not.

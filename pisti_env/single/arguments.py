@@ -10,7 +10,7 @@ from gymnasium.envs.registration import EnvSpec
 from pisti_env.checks import check_dealer, check_deck, check_scores, is_int
 from pisti_env.position import check_position
 from pisti_env.quote import quote
-from pisti_env.rules import ArgumentError, Rules
+from pisti_env.rules import Rules
 
 RESET_OPTIONS = ("deck", "dealer", "scores", "seat", "position")
 
@@ -45,16 +45,6 @@ def check_seat(rules: Rules, seat: Any) -> int:
     raise ValueError(
         f"seat is {quote(seat)}; expected None or an int from 0 to {rules.players - 1}"
     )
-
-
-def check_render_mode(render_mode: Any, metadata: dict[str, Any]) -> None:
-    """Raise `ArgumentError` if there is no such way to render."""
-    modes = metadata["render_modes"]
-    if render_mode not in (None, *modes):
-        raise ArgumentError(
-            f"render_mode is {quote(render_mode)}; expected one of "
-            f"{', '.join(map(repr, (None, *modes)))}"
-        )
 
 
 def read_options(rules: Rules, options: Any, known: tuple[str, ...]) -> dict[str, Any]:

@@ -288,9 +288,16 @@ class LearnerTables:
         """Return what a seat of a table, or a spectator, knows as one line of text."""
         return write_position(self.view(row, seat))
 
-    def draw(self, row: int) -> str:
-        """Return the learner's view of a table as text."""
-        return printable(as_text(self.view(row, int(self.seats[row]))))
+    def draw(self, row: int, reveal: bool) -> str:
+        """Return the learner's view of a table as text, with `reveal` all hands; in plain letters
+        where standard output lacks others."""
+        return printable(as_text(*self.shown(row, reveal)))
+
+    def shown(self, row: int, reveal: bool) -> tuple[View, list[View] | None]:
+        """Return what is drawn of a table: the learner's view, and with `reveal` all others'."""
+        seats = range(self.rules.players)
+        others = [self.view(row, seat) for seat in seats] if reveal else None
+        return self.view(row, int(self.seats[row])), others
 
     def in_form(self, observations: np.ndarray, masks: np.ndarray) -> Any:
         """Return observations in the form of their space; the masks are copied."""

@@ -14,12 +14,12 @@ from pisti_env.checks import check_actions, check_row, is_int, is_row
 from pisti_env.knowledge import View
 from pisti_env.observation import Encoder
 from pisti_env.quote import quote
+from pisti_env.render import NO_RENDER_MODE, check_render_mode, frame
 from pisti_env.rules import RulesLike, check_keywords, resolve_rules
 from pisti_env.shuffle import check_seed
 from pisti_env.single.arguments import (
     RESET_OPTIONS,
     Arguments,
-    check_render_mode,
     read_options,
     spec_for_json,
 )
@@ -36,7 +36,10 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
     """
 
     # An environment's own has its "autoreset_mode" besides.
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 2}  # noqa: RUF012
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": ["ansi", "rgb_array"],
+        "render_fps": 2,
+    }
 
     # More than eight, for each is an option that Gymnasium takes by keyword.
     def __init__(
@@ -52,6 +55,7 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         illegal: str = "end",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
+        reveal: bool = False,
         **fields: Any,
     ):
         check_keywords(PistiVectorEnv.__init__, fields)
@@ -65,6 +69,7 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         self.autoreset_mode = read_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = render_mode
+        self.reveal = bool(reveal)
         self.single_observation_space = self._core.space
         self.single_action_space = spaces.Discrete(self._core.encoder.num_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -277,12 +282,17 @@ class PistiVectorEnv(VectorEnv[Any, np.ndarray, np.ndarray]):
         what `pisti_env.agents.hosting` asks agents with."""
         return self._core.moment()
 
-    def render(self) -> tuple[str, ...] | None:
-        """Return the learner's view of every table as text ("ansi")."""
+    def render(self) -> tuple[Any, ...] | None:
+        """Return the learner's view of every table, as text ("ansi") or as a picture ("rgb_array"),
+        (360, 480, 3) uint8; with `reveal` all hands are seen."""
         if self.render_mode is None:
-            gymnasium.logger.warn("render() needs render_mode='ansi'; it is None")
+            gymnasium.logger.warn(NO_RENDER_MODE)
             return None
-        return tuple(self._core.draw(table) for table in range(self.num_envs))
+        tables = range(self.num_envs)
+        if self.render_mode == "ansi":
+            return tuple(self._core.draw(table, self.reveal) for table in tables)
+        shown = (self._core.shown(table, self.reveal) for table in tables)
+        return tuple(frame(view, reveal=reveal) for view, reveal in shown)
 
 
 def read_mode(mode: Any) -> AutoresetMode:

@@ -12,13 +12,12 @@ from pisti_env.checks import is_int
 from pisti_env.knowledge import View
 from pisti_env.observation import Encoder
 from pisti_env.quote import quote
-from pisti_env.render import show
+from pisti_env.render import NO_RENDER_MODE, Window, check_render_mode, frame
 from pisti_env.rules import RulesLike, check_keywords, resolve_rules
 from pisti_env.shuffle import check_seed
 from pisti_env.single.arguments import (
     RESET_OPTIONS,
     Arguments,
-    check_render_mode,
     read_options,
     spec_for_json,
 )
@@ -30,7 +29,10 @@ class PistiEnv(gymnasium.Env[Any, Any]):
     """One table, `gymnasium.make("Pisti-v0", …)`. `pisti_env.single` is the manual."""
 
     # Gymnasium does not call it a class variable.
-    metadata: dict[str, Any] = {"render_modes": ["human", "ansi"], "render_fps": 2}  # noqa: RUF012
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": ["human", "ansi", "rgb_array"],
+        "render_fps": 2,
+    }
 
     # More than eight, for each is an option that Gymnasium takes by keyword.
     def __init__(
@@ -44,6 +46,7 @@ class PistiEnv(gymnasium.Env[Any, Any]):
         seat: int | None = None,
         illegal: str = "end",
         render_mode: str | None = None,
+        reveal: bool = False,
         **fields: Any,
     ):
         check_keywords(PistiEnv.__init__, fields)
@@ -52,6 +55,8 @@ class PistiEnv(gymnasium.Env[Any, Any]):
         arguments = Arguments(opponent, partner, observation, mask_in, rewards, seat, illegal)
         self._core = LearnerTables(self.rules, 1, arguments)
         self.render_mode = render_mode
+        self.reveal = bool(reveal)
+        self._window = Window(self.metadata["render_fps"])
         self.observation_space = self._core.space
         self.action_space = spaces.Discrete(self._core.encoder.num_actions)
         self._action = np.zeros(1, np.int64)
@@ -179,14 +184,21 @@ class PistiEnv(gymnasium.Env[Any, Any]):
             raise gymnasium.error.ResetNeeded("the episode is over; call reset() first")
         return games, encoder
 
-    def render(self) -> str | None:
-        """Return the learner's view as text ("ansi") or print it ("human")."""
+    def render(self) -> str | np.ndarray | None:
+        """Return the learner's view as text ("ansi") or as a picture ("rgb_array"), (360, 480, 3)
+        uint8, or show it ("human"); with `reveal` all hands are seen."""
         if self.render_mode is None:
-            gymnasium.logger.warn("render() needs render_mode='ansi' or 'human'; it is None")
+            gymnasium.logger.warn(NO_RENDER_MODE)
             return None
         self._core.check_under_way()
-        text = self._core.draw(0)
         if self.render_mode == "ansi":
-            return text
-        show(text)
+            return self._core.draw(0, self.reveal)
+        view, reveal = self._core.shown(0, self.reveal)
+        if self.render_mode == "rgb_array":
+            return frame(view, reveal=reveal)
+        self._window.show(view, reveal)
         return None
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        self._window.close()

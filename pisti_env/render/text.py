@@ -1,0 +1,117 @@
+"""What a view looks like as text, for a terminal, and what its last play did as a sentence."""
+
+from collections.abc import Iterable, Sequence
+
+from pisti_env.cards import CARD_NAMES, card_names
+from pisti_env.checks import is_row
+from pisti_env.knowledge import View
+from pisti_env.plain import printable
+from pisti_env.quote import quote
+from pisti_env.rules import Rules
+
+_REASONS = {
+    "cards": "card points",
+    "pisti": "pişti",
+    "jack_pisti": "jack pişti",
+    "jack_takes_single": "jack takes a lone card",
+    "ten_of_diamonds": "with the ten of diamonds",
+    "sweep": "what lay there",
+    "starters": "starters",
+    "majority": "most cards",
+}
+
+
+def as_text(
+    view: View,
+    reveal: Iterable[View] | None = None,
+    names: Sequence[str] | None = None,
+) -> str:
+    """Return a view as text: the match, the table, every seat, and the viewer's hand. `reveal` has
+    views of other seats at the same moment, whose hands are shown too; `names` a text per seat."""
+    rules, lines = view.rules, [_heading(view), _table(view)]
+    hands = {one.viewer: one.hand for one in reveal or () if one.hand is not None}
+    for seat, name in enumerate(seat_names(rules, names)):
+        side, cards = rules.side(seat), view.hand_sizes[seat]
+        marks = [word for word, is_it in _marks(view, seat) if is_it]
+        hand = card_names(hands[seat]) if seat in hands else "▒" * cards
+        lines.append(
+            f"  {name}{' (side ' + str(side) + ')' if rules.pairs else ''}: "
+            f"{hand or '-':<{11 if hands else 4}}  captured {view.captured[side]:>2}, "
+            f"{view.public_points[side]:>3} points, "
+            f"{view.pistis[side]} pişti, {view.jack_pistis[side]} jack pişti"
+            f"{'  ← ' + ', '.join(marks) if marks else ''}"
+        )
+    if view.plays:
+        seat, card = view.plays[-1]
+        lines.append(f"  last play: {CARD_NAMES[card]} by seat {seat}")
+    if view.hand is not None:
+        lines.append(f"  hand: {card_names(view.hand) or '-'}")
+    return "\n".join(lines)
+
+
+def tell_play(view: View, names: Sequence[str] | None = None) -> str:
+    """Return what the last play did, as the viewer knows it: "seat 1 plays KS and takes 5 cards:
+    pişti +10, card points +1"; empty before the first play. `names`: a text per seat."""
+    last = view.last_play
+    if last is None:
+        return ""
+    rules, told = view.rules, seat_names(view.rules, names)
+    text = f"{told[last.seat]} plays {CARD_NAMES[last.card]}"
+    if last.captured_size:
+        text += f" and takes {last.captured_size} cards"
+    own = rules.side(last.seat)
+    gains = []
+    for gain in last.gains:
+        side = "" if gain.side == own else f" for {_side_name(rules, told, gain.side)}"
+        gains.append(f"{_REASONS[gain.reason]} {gain.points:+}{side}")
+    return text + (f": {', '.join(gains)}" if gains else "")
+
+
+def seat_names(rules: Rules, names: Sequence[str] | None) -> tuple[str, ...]:
+    """Return what to call each seat; raise `ValueError` unless there is a text for each."""
+    if names is None:
+        return tuple(f"seat {seat}" for seat in range(rules.players))
+    if not is_row(names) or len(names) != rules.players:
+        raise ValueError(f"names is {quote(names)}; expected {rules.players} texts, one per seat")
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError(f"names is {quote(names)}; expected a text for each seat")
+    return tuple(names)
+
+
+def show(text: str) -> None:
+    """Print a drawing, in plain letters where the terminal lacks some."""
+    print(printable(text), flush=True)
+
+
+def _side_name(rules: Rules, names: Sequence[str], side: int) -> str:
+    return " and ".join(names[seat] for seat in range(rules.players) if rules.side(seat) == side)
+
+
+def _heading(view: View) -> str:
+    rules, match = view.rules, ""
+    if rules.target is not None:
+        match = f", match {' : '.join(map(str, view.match_scores))} to {rules.target}"
+    return (
+        f"Pişti, {rules.players} players, packet {view.packet} of {rules.num_packets}, "
+        f"{view.stock_size} in stock{match}"
+    )
+
+
+def _table(view: View) -> str:
+    hidden = view.pile_size - len(view.pile)
+    text = f"  table: {'▒ ' * hidden}{card_names(view.pile)}".rstrip()
+    if not view.pile_size:
+        text += " empty"
+    if view.shown_jacks:
+        text += f"   (turned up before: {card_names(view.shown_jacks)})"
+    if view.bottom_card is not None:
+        text += f"   (bottom card: {CARD_NAMES[view.bottom_card]})"
+    return text
+
+
+def _marks(view: View, seat: int) -> list[tuple[str, bool]]:
+    return [
+        ("to play", seat == view.to_play),
+        ("dealt", seat == view.dealer),
+        ("captured last", seat == view.last_capturer),
+    ]

@@ -1,0 +1,301 @@
+"""The picture of a view: what is known stands in it, and nothing else does."""
+
+import copy
+import itertools
+import pickle
+import re
+import sys
+import xml.etree.ElementTree as ET
+from collections import Counter
+
+import gymnasium
+import numpy as np
+import pytest
+
+from pisti_env import pisti_v0
+from pisti_env.agents import ask, load
+from pisti_env.cards import CARD_NAMES
+from pisti_env.knowledge import deal_unknown, make_view
+from pisti_env.render import frame, gif, png, svg, tell_play
+from pisti_env.rules import Rules
+
+TABLES = (
+    {},
+    {"target": 151},
+    {"players": 3},
+    {"players": 4},
+    {"players": 4, "partners": False, "target": 101},
+    {"players": 5},
+    {"players": 6},
+    {"rules": "bottom_shown"},
+    {"rules": "istanbul", "players": 3},
+)
+
+
+def moments(agent="greedy", seed=0, every=5, **arguments):
+    """An environment of this kind at every fifth play of an episode, and at its end."""
+    env = pisti_v0.raw_env(**arguments)
+    env.reset(seed=seed)
+    player = load(agent, env.rules)
+    for number in itertools.count():
+        over = all(env.terminations.values())
+        if number % every == 0 or over:
+            yield env
+        if over:
+            return
+        env.step(ask(env, player))
+
+
+def cards_in(picture):
+    """The cards that lie face up in a picture, as often as they do."""
+    root = ET.fromstring(picture)
+    named = (element.get("data-card") for element in root.iter())
+    return Counter(name for name in named if name is not None)
+
+
+def texts_in(picture):
+    return [
+        element.text for element in ET.fromstring(picture).iter() if element.tag[-5:] == "}text"
+    ]
+
+
+def fanned(view):
+    """The face-up cards in the middle: the pile, else the newest of what the last play took."""
+    if view.to_play is None:
+        return []
+    if view.pile_size:
+        return list(view.pile)
+    return [] if view.last_play is None else list(view.last_play.captured[-8:])
+
+
+@pytest.mark.parametrize("arguments", TABLES, ids=str)
+def test_every_known_card_is_drawn_and_no_other(arguments):
+    for env in moments(**arguments):
+        for seat in (None, *range(env.rules.players)):
+            view = env.view(seat)
+            expected = [*fanned(view), *(view.hand or ()), *view.shown_jacks]
+            if view.to_play is None:
+                expected = list(view.hand or ())
+            elif view.pile_size > len(view.pile):
+                expected += view.known_starters
+            if view.bottom_card is not None and view.stock_size and view.to_play is not None:
+                expected.append(view.bottom_card)
+            assert cards_in(svg(view)) == Counter(CARD_NAMES[card] for card in expected)
+
+
+@pytest.mark.parametrize("arguments", TABLES[:6], ids=str)
+def test_what_a_seat_does_not_know_changes_nothing(arguments):
+    for env in moments(**arguments):
+        games = env._tables.games.copy()
+        for seat in (None, 0):
+            drawn = svg(make_view(games, env.rules, seat, None))
+            deal_unknown(games, env.rules, seat, seed=5)
+            assert svg(make_view(games, env.rules, seat, None)) == drawn
+
+
+def test_other_seats_are_revealed_by_their_own_views():
+    for env in moments(players=4):
+        views = [env.view(seat) for seat in range(4)]
+        hands = Counter(CARD_NAMES[card] for view in views for card in view.hand)
+        assert hands <= cards_in(svg(env.view(None), reveal=views))
+    two, other = (next(moments(seed=seed)) for seed in (1, 2))
+    for wrong in ([other.view(1)], [None], [two.view(0), other.view(1)]):
+        with pytest.raises(ValueError, match=r"reveal has .*; expected views of other seats"):
+            svg(two.view(0), reveal=wrong)
+
+
+def test_plates_tell_names_points_and_the_dealer():
+    for env in moments(players=4, target=151):
+        view = env.view(1)
+        texts = texts_in(svg(view, names=["ann", "bob", "cem", "döndü"]))
+        assert {"ann", "bob", "cem", "döndü", "D"} <= {text.strip() for text in texts}
+        assert all(str(points) in texts for points in view.public_points)
+        if view.to_play is not None:
+            assert f"stock {view.stock_size}" in texts and "to 151" in texts
+
+
+def test_pistis_lie_crosswise():
+    seen = set()
+    for seed in range(12):
+        for env in moments("counting", seed=seed, every=48):
+            view = env.view(None)
+            picture = svg(view)
+            crosswise = len(re.findall(r'class="pisti-face"[^>]*width="28"', picture))
+            assert crosswise == sum(
+                min(3, a + b) for a, b in zip(view.pistis, view.jack_pistis, strict=True)
+            )
+            seen.add(crosswise)
+    assert len(seen) > 2
+
+
+def test_the_end_has_a_sheet_of_the_score():
+    *_, env = moments(target=101)
+    texts = texts_in(svg(env.view(0)))
+    assert "end of the match" in texts
+    for side in env.score():
+        assert {str(side["points"]), str(side["match_points"]), str(side["cards"])} <= set(texts)
+    *_, env = moments(players=3)
+    assert "end of the deal" in texts_in(svg(env.view(None)))
+
+
+def test_names_are_text_whatever_they_are():
+    hostile = "</text><script>alert(1)</script>"
+    env = next(moments())
+    for name in (hostile, '"&\x00\x1b[31m', "名" * 300, ""):
+        picture = svg(env.view(0), names=[name, "b"])
+        assert not [e for e in ET.fromstring(picture).iter() if "script" in e.tag]
+        png(env.view(0), names=[name, "b"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"size": 0}, "size is 0; expected an int from 120"),
+        ({"size": 480.0}, "size is 480.0; expected an int"),
+        ({"names": ["a"]}, "names is .* expected 2 texts"),
+        ({"names": "ab"}, "names is 'ab'; expected 2 texts"),
+        ({"names": [1, 2]}, "names is .* expected a text for each seat"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        svg(next(moments()).view(0), **arguments)
+    with pytest.raises(ValueError, match="view is None; expected a View"):
+        svg(None)
+
+
+def test_frames_have_the_size_that_is_asked_for():
+    view = next(moments(players=6)).view(2)
+    for size in (480, 1200, 121):
+        pixels = frame(view, size)
+        assert pixels.shape == (size * 3 // 4, size, 3) and pixels.dtype == np.uint8
+        assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 20
+    assert view._repr_svg_() == svg(view)
+
+
+def test_a_name_is_seen_in_pixels():
+    view = next(moments()).view(0)  # so the font is there, with Turkish letters
+    for names in (["", "b"], ["ğ", "b"], ["g", "b"]):
+        assert frame(view, names=names).shape == (360, 480, 3)
+    plain, breve = frame(view, names=["g", "b"]), frame(view, names=["ğ", "b"])
+    assert (plain != frame(view, names=["", "b"])).any() and (plain != breve).any()
+
+
+def test_an_animation_has_its_frames():
+    import io
+
+    from PIL import Image
+
+    frames = [frame(env.view(0)) for env in moments(every=12)]
+    animation = Image.open(io.BytesIO(gif(frames, [0.5] * len(frames))))
+    assert animation.n_frames == len(frames) and animation.size == (480, 360)
+    animation.seek(1)
+    shown = np.asarray(animation.convert("RGB")).astype(int)
+    assert np.abs(shown - frames[1]).mean() < 6  # of 255; a palette has 128 colours
+
+
+# Environments.
+
+
+@pytest.mark.parametrize("reveal", [False, True])
+def test_environments_give_the_picture_of_their_view(reveal):
+    raw = pisti_v0.raw_env(render_mode="rgb_array", reveal=reveal)
+    raw.reset(seed=3)
+    others = [raw.view(seat) for seat in range(2)] if reveal else None
+    assert (raw.render() == frame(raw.view(None), reveal=others)).all()
+    one = gymnasium.make("Pisti-v0", render_mode="rgb_array", seat=1, reveal=reveal)
+    one.reset(seed=3)
+    others = [one.unwrapped.view(seat) for seat in range(2)] if reveal else None
+    assert (one.render() == frame(one.unwrapped.view(1), reveal=others)).all()
+    many = gymnasium.make_vec("Pisti-v0", 3, render_mode="rgb_array", seat=1, reveal=reveal)
+    many.reset(seed=3)
+    frames = many.render()
+    assert isinstance(frames, tuple) and [one.shape for one in frames] == [(360, 480, 3)] * 3
+    others = [many.unwrapped.view(2, seat) for seat in range(2)] if reveal else None
+    assert (frames[2] == frame(many.unwrapped.view(2, 1), reveal=others)).all()
+    text = pisti_v0.raw_env(render_mode="ansi", reveal=reveal)
+    text.reset(seed=3)
+    assert (text.render().count("▒") == 3) == reveal  # the starters; else both hands, too
+
+
+def test_nothing_is_read_after_a_failure():
+    env = pisti_v0.raw_env(render_mode="rgb_array")
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.render()
+
+
+def test_without_a_screen_the_table_is_printed(capsys, monkeypatch):
+    for variable in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(variable, raising=False)
+    env = pisti_v0.env(render_mode="human")
+    env.reset(seed=0)
+    assert env.render() is None
+    assert "Pişti" in capsys.readouterr().out
+    env.step(int(env.observe(env.agent_selection)["action_mask"].argmax()))
+    assert "last play" in capsys.readouterr().out
+    one = gymnasium.make("Pisti-v0", render_mode="human", seat=0).unwrapped
+    one.reset(seed=0)
+    assert capsys.readouterr().out == one._core.draw(0, False) + "\n"
+    env.close()
+
+
+def test_a_window_shows_pictures_and_is_no_part_of_copies(monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setitem(pisti_v0.raw_env.metadata, "render_fps", 1000)
+    env = pisti_v0.raw_env(render_mode="human")
+    env.reset(seed=0)
+    assert env._window._window is not None
+    for other in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        assert other._window._window is None
+        other.step(
+            int(
+                other.observe("player_0" if other.agent_selection == "player_0" else "player_1")[
+                    "action_mask"
+                ].argmax()
+            )
+        )
+        other.close()
+    env.close()
+    assert env._window._window is None
+
+
+@pytest.mark.parametrize(
+    ("module", "mode", "extra"),
+    [
+        ("resvg_py", "rgb_array", "render"),
+        ("PIL.Image", "rgb_array", "render"),
+        ("pygame", "human", "window"),
+    ],
+)
+def test_what_is_missing_is_named(module, mode, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    env = pisti_v0.raw_env(render_mode=mode)  # others ask for pictures that they never look at
+    if mode == "rgb_array":
+        env.reset(seed=0)
+    with pytest.raises(gymnasium.error.DependencyNotInstalled) as caught:
+        env.render() if mode == "rgb_array" else env.reset(seed=0)
+    assert f'pip install "pisti-env[{extra}]"' in str(caught.value)
+    assert module in str(caught.value) and "\n" not in str(caught.value)
+
+
+# The sentence on a play.
+
+
+def test_a_play_is_told_in_a_sentence():
+    deck = "5C 6C 7C 8C 8D 9C 2C 3C JC JD 4C 5D".split()
+    rest = [name for name in CARD_NAMES if name not in deck]
+    env = pisti_v0.raw_env()
+    env.reset(options={"deck": deck + rest, "dealer": 1})
+    told = [tell_play(env.view(None), ["a", "b"])]
+    for name in "8D JC 9C JD".split():
+        env.step(CARD_NAMES.index(name))
+        told.append(tell_play(env.view(None), ["a", "b"]))
+    assert told == [
+        "",
+        "a plays 8D and takes 5 cards",  # no pişti: the starters lie below
+        "b plays JC",
+        "a plays 9C",
+        "b plays JD and takes 3 cards: card points +2",  # JC 9C JD: a jack is a point
+    ]
+    assert Rules().jack_pisti_points == 20
