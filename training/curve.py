@@ -160,7 +160,11 @@ def _draw_panel(axes: Any, kind: str, groups: dict[str, list[Run]]) -> None:
         curves: list[Curve] = [getattr(run, kind) for run in runs]
         curve = joined(curves)
         plays, mean, low, high = curve
-        style = {"color": colour, "linestyle": line, "marker": MARKS[number % len(MARKS)]}
+        style: dict[str, Any] = {
+            "color": colour,
+            "linestyle": line,
+            "marker": MARKS[number % len(MARKS)],
+        }
         style |= {"markersize": 4, "markevery": max(1, len(plays) // 8), "linewidth": 1.6}
         label = f"{name or runs[0].folder.name}" if len(runs) == 1 else name or "mean"
         label += f" ({len(runs)} seeds)" if len(runs) > 1 else ""
@@ -182,7 +186,9 @@ def draw(runs: Sequence[Run], title: str, path: Path) -> None:
         raise ValueError(f"picture is {path}; expected a name that ends in .svg or .png")
     groups = grouped(runs)
     settings = {"svg.fonttype": "none", "svg.hashsalt": "pisti-env", "font.size": 10}
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **settings, "backend": "agg"}):
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()  # and not what the user has at home
+        matplotlib.rcParams |= settings
         figure = Figure(figsize=(6.4, 4.8), layout="constrained", facecolor="white")
         panels = figure.subplot_mosaic(
             [["margin", "margin"], ["entropy", "speed"]], height_ratios=[2, 1], sharex=True
