@@ -98,6 +98,7 @@ ROW = "1,1000000,2,1,3,0.5,40000\n"
         (COLUMNS + "\n1,2,3\n", "line 2 has 3 figures; expected 7"),
         (COLUMNS + "\n1,2,3,4,much,5,6\n", "line 2: over_counting_high is 'much'; expected a num"),
         (COLUMNS + "\n1,2,3,,4,5,6\n", "has a measurement without its interval"),
+        (COLUMNS + "\n1,2,3,4,5,6,7\n", "has a measurement outside its interval"),
         (COLUMNS + "\n1,2,nan,3,4,5,6\n", "a figure in over_counting that is not finite"),
         (f"{COLUMNS}\n{ROW}2{ROW[1:]}", "has 1000000 plays at update 2; expected more than 10000"),
     ],

@@ -79,6 +79,8 @@ def read_run(folder: Path) -> Run:
     if any(len(bound) != len(margin) or (bound[:, 0] != margin[:, 0]).any() for bound in bounds):
         raise ValueError(f"{path} has a measurement without its interval; restore the file")
     low, high = (bound[:, 1] for bound in bounds)
+    if (low > margin[:, 1]).any() or (margin[:, 1] > high).any():
+        raise ValueError(f"{path} has a measurement outside its interval; restore the file")
     return Run(
         folder,
         read_json(folder / SETTINGS),
@@ -170,9 +172,9 @@ def _draw_panel(axes: Any, kind: str, groups: dict[str, list[Run]]) -> None:
         label += f" ({len(runs)} seeds)" if len(runs) > 1 else ""
         if len(plays) == 1:  # no area has one point
             axes.errorbar(plays, mean, [mean - low, high - mean], capsize=4, label=label, **style)
-            continue
-        axes.fill_between(plays, low, high, color=colour, alpha=0.2, linewidth=0)
-        axes.plot(plays, mean, label=label, **style)
+        else:
+            axes.fill_between(plays, low, high, color=colour, alpha=0.2, linewidth=0)
+            axes.plot(plays, mean, label=label, **style)
         for one in curves if len(curves) > 1 else ():
             axes.plot(one.plays, one.mean, color=colour, alpha=0.35, linewidth=0.7)
 
@@ -185,10 +187,9 @@ def draw(runs: Sequence[Run], title: str, path: Path) -> None:
     if path.suffix not in (".svg", ".png"):
         raise ValueError(f"picture is {path}; expected a name that ends in .svg or .png")
     groups = grouped(runs)
-    settings = {"svg.fonttype": "none", "svg.hashsalt": "pisti-env", "font.size": 10}
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # and not what the user has at home
-        matplotlib.rcParams |= settings
+        matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "pisti-env"}
         figure = Figure(figsize=(6.4, 4.8), layout="constrained", facecolor="white")
         panels = figure.subplot_mosaic(
             [["margin", "margin"], ["entropy", "speed"]], height_ratios=[2, 1], sharex=True
