@@ -5,7 +5,7 @@ import csv
 import datetime
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
@@ -13,6 +13,9 @@ from pisti_env.files import read_file, write_file
 from pisti_env.quote import quote
 from training.runs import METRICS, tell
 from training.settings import first_line
+
+if TYPE_CHECKING:  # the trainer imports this file
+    from training.selfplay import Learner, Settings
 
 MAX_METRICS_BYTES = 2**30
 COLUMNS = (
@@ -34,7 +37,7 @@ COLUMNS = (
 )
 WHOLE = ("update", "plays")
 
-Write = Callable[[Mapping[str, Any], Mapping[str, float]], None]
+Write = Callable[[Mapping[str, Any], Mapping[str, float], "Learner"], None]
 
 
 def read_metrics(path: Path, columns: Collection[str]) -> list[dict[str, str]]:
@@ -99,27 +102,39 @@ def rows_until(folder: Path, update: int) -> list[dict[str, str]]:
 
 
 @contextlib.contextmanager
-def written(folder: Path, rows: list[dict[str, str]]) -> Iterator[Write]:
+def written(folder: Path, rows: list[dict[str, str]], settings: "Settings") -> Iterator[Write]:
     """Yield a function that writes the metrics of an update, after the `rows` of those before. It
-    takes the status after the update, and its other figures."""
+    takes the status after the update, its other figures, and the learner, of which a deal is drawn
+    for TensorBoard at some of the measurements."""
     from torch.utils.tensorboard import SummaryWriter  # slow to import
+
+    from training import drawn, state  # which the picture of a curve does not need
 
     path = folder / METRICS
     lines = [COLUMNS, *(row.values() for row in rows)]
     write_file(path, "".join(f"{','.join(line)}\n" for line in lines).encode())
     update = int(rows[-1]["update"]) if rows else 0
     board = SummaryWriter(folder / "tensorboard", purge_step=update + 1)
+    notes = set()
 
     with open(path, "a", encoding="utf-8", newline="") as file, contextlib.closing(board):
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
 
-        def write(status: Mapping[str, Any], metrics: Mapping[str, float]) -> None:
+        def write(
+            status: Mapping[str, Any], metrics: Mapping[str, float], learner: "Learner"
+        ) -> None:
             progress = {name: status[name] for name in ("update", "plays", "seconds")}
             writer.writerow({**progress, **metrics})
             file.flush()
             del progress["update"]
             for name, value in {**progress, **metrics}.items():
                 board.add_scalar(name, value, status["update"])
+            if "over_counting" in metrics and drawn.is_due(settings, status["update"]):
+                policy = state.player_of(learner, settings, status)
+                note = drawn.add_deal(board, policy, learner.batch.rules, status["update"])
+                if note and note not in notes:
+                    notes.add(note)
+                    tell(note)
 
         yield write
 

@@ -390,7 +390,7 @@ def train(
     state.save(folder, settings, learner, status)
     saved = time.monotonic()
     started = saved - status["seconds"]
-    with figures.written(folder, rows) as write, figures.progress_bar(fraction) as bar:
+    with figures.written(folder, rows, settings) as write, figures.progress_bar(fraction) as bar:
         while not caught and fraction < 1:
             begun = time.monotonic()
             metrics = run_update(settings, learner, status, fraction)
@@ -405,7 +405,7 @@ def train(
                 status["strength"] = state.measure(learner, settings, status)
                 metrics |= figures.measured(status["strength"])
                 runs.say(figures.summary(status, speed))
-            write(status, {**metrics, "plays_per_second": speed})
+            write(status, {**metrics, "plays_per_second": speed}, learner)
             if time.monotonic() - saved >= settings.save_seconds:
                 state.save(folder, settings, learner, status)
                 saved = time.monotonic()

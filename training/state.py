@@ -82,13 +82,16 @@ def policy_of(
     )
 
 
+def player_of(learner: "Learner", settings: "Settings", status: Mapping[str, Any]) -> PolicyAgent:
+    """Return the policy as it is now, as an agent."""
+    return PolicyAgent(policy_of(learner.network, learner.batch.rules, settings, status))
+
+
 def measure(learner: "Learner", settings: "Settings", status: Mapping[str, Any]) -> dict[str, Any]:
     """Return the policy's points a deal over `counting`, on decks that no training deals."""
-    rules = learner.batch.rules
-    agent = PolicyAgent(policy_of(learner.network, rules, settings, status))
     evaluation = evaluate(
-        [agent, "counting"],
-        rules=rules,
+        [player_of(learner, settings, status), "counting"],
+        rules=learner.batch.rules,
         deals=settings.evaluation_decks,
         seed=MEASURING_SEED,
         names=["policy", "counting"],
