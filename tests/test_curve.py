@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -83,6 +84,22 @@ def test_one_measurement_is_a_point_with_its_interval(tmp_path):
     curve.draw([run], "short", tmp_path / "short.svg")
     # The point and a bar with two caps: all in the colour of the curve.
     assert (tmp_path / "short.svg").read_text().count(curve.COLOURS[0]) >= 4
+
+
+def test_names_are_drawn_as_they_are(tmp_path):
+    names = ["a $\\frac$ name", "<b>&"]
+    runs = [
+        curve.read_run(make_run(tmp_path / f"_run{n}", rows_of(1, 2), start_from=name))
+        for n, name in enumerate(names)
+    ]
+    curve.draw(runs, "names", tmp_path / "names.svg")
+    root = ElementTree.parse(tmp_path / "names.svg").getroot()
+    texts = [
+        "".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text")
+    ]
+    assert {f"start-from {name}" for name in names} <= set(texts)
+    curve.draw(runs[:1], "names", tmp_path / "one.svg")
+    assert ">run0</text>" in (tmp_path / "one.svg").read_text()
 
 
 ROW = "1,1000000,2,1,3,0.5,40000\n"

@@ -138,7 +138,7 @@ def _told(name: str, value: Any) -> str:
     if value is None or isinstance(value, bool):
         return name if value else f"no {name}"
     values = value if isinstance(value, list) else [value]
-    return f"{name} {' '.join(v if isinstance(v, str) else quote(v) for v in values)}"
+    return f"{name} {' '.join(shorten(v) if isinstance(v, str) else quote(v) for v in values)}"
 
 
 def joined(curves: Sequence[Curve]) -> Curve:
@@ -168,8 +168,9 @@ def _draw_panel(axes: Any, kind: str, groups: dict[str, list[Run]]) -> None:
             "marker": MARKS[number % len(MARKS)],
         }
         style |= {"markersize": 4, "markevery": max(1, len(plays) // 8), "linewidth": 1.6}
-        label = f"{name or runs[0].folder.name}" if len(runs) == 1 else name or "mean"
+        label = name or (runs[0].folder.resolve().name if len(runs) == 1 else "mean")
         label += f" ({len(runs)} seeds)" if len(runs) > 1 else ""
+        label = label.lstrip("_") or "run"  # matplotlib hides a name that begins with one
         if len(plays) == 1:  # no area has one point
             axes.errorbar(plays, mean, [mean - low, high - mean], capsize=4, label=label, **style)
         else:
@@ -190,6 +191,7 @@ def draw(runs: Sequence[Run], title: str, path: Path) -> None:
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # and not what the user has at home
         matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "pisti-env"}
+        matplotlib.rcParams["text.parse_math"] = False  # a $ in a name is a $
         figure = Figure(figsize=(6.4, 4.8), layout="constrained", facecolor="white")
         panels = figure.subplot_mosaic(
             [["margin", "margin"], ["entropy", "speed"]], height_ratios=[2, 1], sharex=True
@@ -253,4 +255,4 @@ def main(runs: tyro.conf.Positional[tuple[Path, ...]], picture: tyro.conf.Positi
 
 
 if __name__ == "__main__":
-    tyro.cli(main)
+    tyro.cli(main, prog="python -m training.curve")
