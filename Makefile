@@ -108,7 +108,7 @@ $(LIBRARIES:=/set-up): pyproject.toml $$(call other_python,$$(@D))
 
 test-libraries: $(LIBRARIES:=/set-up)
 	.venv-libraries/bin/python -m pytest -n $(WORKERS) --maxprocesses 4 $(addprefix \
-		tests/libraries/test_,by_name.py openspiel.py sb3_maskable_ppo.py supersuit.py tianshou_dqn.py torchrl_ppo.py)
+		tests/libraries/test_,by_name.py openspiel.py sb3_maskable_ppo.py supersuit.py tianshou_dqn.py torchrl_ppo.py video.py)
 	.venv-rllib/bin/python -m pytest tests/libraries/test_rllib_ppo.py tests/libraries/test_ray.py
 	.venv-agilerl/bin/python -m pytest -n $(WORKERS) --maxprocesses 4 tests/libraries/test_agilerl_ppo.py
 

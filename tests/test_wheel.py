@@ -39,7 +39,8 @@ def test_the_wheel_holds_the_package_and_the_checkpoints(wheel):
     policies = {
         f"pisti_env/checkpoints/{path.name}" for path in ROOT.glob("checkpoints/*.safetensors")
     }
-    assert held == package | policies | {"pisti_env/py.typed"}
+    font = {f"pisti_env/render/Inter-{name}" for name in ("SemiBold.otf", "LICENSE.txt")}
+    assert held == package | policies | font | {"pisti_env/py.typed"}
 
 
 def test_the_wheel_works_without_the_checkout(wheel, tmp_path):

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from pisti_env.cards import CARD_NAMES, card_names
-from pisti_env.checks import is_row
 from pisti_env.knowledge import View
 from pisti_env.plain import printable
-from pisti_env.quote import quote
+from pisti_env.render.shown import seat_names
 from pisti_env.rules import Rules
 
 _REASONS = {
@@ -65,17 +64,6 @@ def tell_play(view: View, names: Sequence[str] | None = None) -> str:
         side = "" if gain.side == own else f" for {_side_name(rules, told, gain.side)}"
         gains.append(f"{_REASONS[gain.reason]} {gain.points:+}{side}")
     return text + (f": {', '.join(gains)}" if gains else "")
-
-
-def seat_names(rules: Rules, names: Sequence[str] | None) -> tuple[str, ...]:
-    """Return what to call each seat; raise `ValueError` unless there is a text for each."""
-    if names is None:
-        return tuple(f"seat {seat}" for seat in range(rules.players))
-    if not is_row(names) or len(names) != rules.players:
-        raise ValueError(f"names is {quote(names)}; expected {rules.players} texts, one per seat")
-    if not all(isinstance(name, str) for name in names):
-        raise ValueError(f"names is {quote(names)}; expected a text for each seat")
-    return tuple(names)
 
 
 def show(text: str) -> None:
