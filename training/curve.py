@@ -212,7 +212,7 @@ def draw(runs: Sequence[Run], title: str, path: Path) -> None:
                 axes.set_ylim(bottom=0)
         panels["speed"].yaxis.set_major_formatter(lambda value, _: f"{value / 1000:g}")
         panels["margin"].axhline(0, color="0.45", linewidth=0.9)
-        panels["margin"].legend(loc="lower right", fontsize=9, frameon=False)
+        panels["margin"].legend(loc="best", fontsize=9, edgecolor="none", framealpha=0.7)
         figure.suptitle(title, fontsize=12)
         figure.supxlabel(_band(groups), fontsize=8, color="0.35")
         written = io.BytesIO()
