@@ -142,6 +142,7 @@ from gymnasium import spaces
 from pettingzoo import AECEnv
 from pettingzoo.utils import wrappers
 
+from pisti_env import render
 from pisti_env.checks import (
     check_dealer,
     check_deck,
@@ -156,7 +157,6 @@ from pisti_env.observation import Encoder, decode, describe, encoder, state_enco
 from pisti_env.plain import printable
 from pisti_env.position import Position, check_position, write_position
 from pisti_env.quote import quote
-from pisti_env.render import NO_RENDER_MODE, Window, as_text, check_render_mode, frame
 from pisti_env.rules import RulesLike, check_keywords, resolve_rules
 from pisti_env.shuffle import check_seed
 from pisti_env.tables import Tables, ToPlay, own_arrays, warm_up
@@ -222,13 +222,13 @@ class raw_env(AECEnv):
         self.rules = resolve_rules(rules, **fields)
         if mask_in not in ("observation", "info"):
             raise ValueError(f"mask_in is {quote(mask_in)}; expected 'observation' or 'info'")
-        check_render_mode(render_mode, self.metadata)
+        render.check_render_mode(render_mode, self.metadata)
         self._encoder = encoder(observation, self.rules)
         warm_up()
         self.mask_in = mask_in
         self.render_mode = render_mode
         self.reveal = bool(reveal)
-        self._window = Window(self.metadata["render_fps"])
+        self._window = render.Window(self.metadata["render_fps"])
         self._tables = Tables(self.rules, 1, rewards=rewards)
         self._seats = {f"player_{seat}": seat for seat in range(self.rules.players)}
         self._sides = {name: self.rules.side(seat) for name, seat in self._seats.items()}
@@ -509,7 +509,7 @@ class raw_env(AECEnv):
     def draw(self, seat: int | None = None) -> str:
         """Return the table as text: a spectator's view, or a seat's with its hand; with `reveal`
         all hands. In plain letters where standard output lacks others."""
-        return printable(as_text(self.view(seat), self._revealed()))
+        return printable(render.as_text(self.view(seat), self._revealed()))
 
     def _revealed(self) -> list[View] | None:
         """Return the views whose hands are drawn too, None if there are none."""
@@ -523,12 +523,12 @@ class raw_env(AECEnv):
         """Return a spectator's view as text ("ansi") or as a picture ("rgb_array"), or show it
         ("human"); with `reveal` all hands are seen."""
         if self.render_mode is None:
-            gymnasium.logger.warn(NO_RENDER_MODE)
+            gymnasium.logger.warn(render.NO_RENDER_MODE)
             return None
         if self.render_mode == "ansi":
             return self.draw()
         if self.render_mode == "rgb_array":
-            return frame(self.view(None), reveal=self._revealed())
+            return render.frame(self.view(None), reveal=self._revealed())
         self._window.show(self.view(None), self._revealed())
         return None
 

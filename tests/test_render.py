@@ -16,7 +16,9 @@ from pisti_env.agents import ask, load
 from pisti_env.cards import CARD_NAMES
 from pisti_env.knowledge import deal_unknown, make_view
 from pisti_env.render import frame, gif, png, svg, tell_play
+from pisti_env.render.lettering import width_of
 from pisti_env.rules import Rules
+from pisti_env.single import PistiEnv
 
 TABLES = (
     {},
@@ -53,9 +55,8 @@ def cards_in(picture):
 
 
 def texts_in(picture):
-    return [
-        element.text for element in ET.fromstring(picture).iter() if element.tag[-5:] == "}text"
-    ]
+    """Every line of text in a picture."""
+    return [one.text or "" for one in ET.fromstring(picture).iter() if one.tag.endswith("}text")]
 
 
 def known_cards(view):
@@ -179,6 +180,25 @@ def test_frames_have_the_size_that_is_asked_for():
     assert view._repr_svg_() == svg(view)
 
 
+@pytest.mark.parametrize("players", range(2, 7))
+def test_nothing_is_drawn_over_the_edge(players):
+    names = ["Wilhelmina the very long-named"] * players
+    for env in moments("random", every=24, players=players):
+        views = [env.view(seat) for seat in range(players)]
+        for view in (None, *views):
+            pixels = frame(views[1] if view is None else view, 480, views, names)
+            edges = (pixels[:3], pixels[-3:], pixels[:, :3], pixels[:, -3:])
+            assert len({tuple(one) for edge in edges for one in edge.reshape(-1, 3)}) == 1
+
+
+def test_a_text_that_is_too_long_is_cut():
+    env = next(moments())
+    for name in ("W" * 40, "i" * 90, "名" * 40, "a name that is rather long"):
+        [shown] = [text for text in texts_in(svg(env.view(0), names=[name, ""])) if "…" in text]
+        assert name.startswith(shown[:-1].rstrip()) and 3 < len(shown) < len(name)
+        assert width_of(shown, 10.5) < 100
+
+
 def test_a_name_is_seen_in_pixels():
     view = next(moments()).view(0)  # so the font is there, with Turkish letters
     for names in (["", "b"], ["ğ", "b"], ["g", "b"]):
@@ -224,10 +244,19 @@ def test_environments_give_the_picture_of_their_view(reveal):
     assert (text.render().count("▒") == 3) == reveal  # the starters; else both hands, too
 
 
-def test_nothing_is_read_after_a_failure():
+def test_nothing_is_drawn_after_a_failure():
     env = pisti_v0.raw_env(render_mode="rgb_array")
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.render()
+    agent = load("greedy")
+    one = PistiEnv(agent, seat=0, render_mode="rgb_array", reveal=True)
+    one.reset(seed=0)
+    one.render()
+    agent.act = None  # so that the other seat fails, in the middle of a step
+    with pytest.raises(TypeError):
+        one.step(int(one.action_masks().argmax()))
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        one.render()
 
 
 def test_without_a_screen_the_table_is_printed(capsys, monkeypatch):

@@ -14,11 +14,15 @@ Whatever shows a table shows this: `render()`, notebooks, replay pages. `svg` an
 other library; pixels need the extra `render`, a window the extra `window`.
 """
 
-from pisti_env.render.modes import NO_RENDER_MODE, check_render_mode
-from pisti_env.render.raster import frame, gif, png
-from pisti_env.render.svg import svg
-from pisti_env.render.text import as_text, show, tell_play
-from pisti_env.render.window import Window
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pisti_env.render.modes import NO_RENDER_MODE, check_render_mode
+    from pisti_env.render.picture import svg
+    from pisti_env.render.raster import frame, gif, png
+    from pisti_env.render.text import as_text, show, tell_play
+    from pisti_env.render.window import Window
 
 __all__ = [
     "NO_RENDER_MODE",
@@ -32,3 +36,25 @@ __all__ = [
     "svg",
     "tell_play",
 ]
+
+_MODULES = {
+    "modes": ("NO_RENDER_MODE", "check_render_mode"),
+    "picture": ("svg",),
+    "raster": ("frame", "gif", "png"),
+    "text": ("as_text", "show", "tell_play"),
+    "window": ("Window",),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what draws when it is first asked for: most runs never draw, and import this."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pisti_env.knowledge import LastPlay, View
 from pisti_env.render import card
-from pisti_env.render.lettering import NARROW, WIDEST, cut, lettered
+from pisti_env.render.lettering import cut, lettered, width_of
 from pisti_env.render.shown import Shown
 from pisti_env.render.text import tell_play
 
@@ -190,7 +190,7 @@ def _sheet(shown: Shown, middle: Middle) -> str:
     title = f"nobody wins the {what} alone"
     if len(winners) == 1:
         name = shown.side_name(winners[0])
-        title = f"{cut(name, 22)} win{'s' * (not pairs)} the {what}"
+        title = f"{cut(name, 12.5, 125)} win{'s' * (not pairs)} the {what}"
     line = 32 if pairs else 17 if len(points) > 4 else 19
     left, width, height = 123, 234, 45 + line * len(points)
     top = 158 - height / 2
@@ -202,7 +202,7 @@ def _sheet(shown: Shown, middle: Middle) -> str:
     places = [left + width - 11 - 38 * place for place in reversed(range(len(heads)))]
     for head, x in zip(heads, places, strict=True):
         parts.append(lettered(x, top + 36, head, "soft", 9.5, "end"))
-    room = int((places[0] - 27 - left - 11) / (11 * WIDEST))
+    room = places[0] - 27 - left - 11
     for side, score in enumerate(view.last_deal):
         y = top + 53 + line * side
         colour = "best" if side in winners else "light"
@@ -210,7 +210,7 @@ def _sheet(shown: Shown, middle: Middle) -> str:
         numbers = [score["cards"], pistis, score["points"]]
         numbers += [score["match_points"]] if match else []
         for below, seat in enumerate(range(side, view.rules.players, view.rules.sides)):
-            name = cut(shown.names[seat], room)
+            name = cut(shown.names[seat], 11, room)
             parts.append(lettered(left + 11, y + 13 * below, name, colour, 11))
         for number, x in zip(numbers, places, strict=True):
             parts.append(lettered(x, y, str(number), colour, 11, "end"))
@@ -232,10 +232,10 @@ def _caption(shown: Shown) -> str:
         return ""
     last = view.last_play
     scores = last is not None and any("pisti" in gain.reason for gain in last.gains)
-    size = min(12.0, 440 / (NARROW * len(text)))
-    text = cut(text, 98) if size < 8 else text
-    size = max(size, 8.0)
-    width, pill = len(text) * size * NARROW + 26, "turn" if scores else "plate"
+    room = 440
+    size = max(8.0, min(12.0, room / width_of(text, 1)))
+    text = cut(text, size, room)
+    width, pill = width_of(text, size) + 28, "turn" if scores else "plate"
     return (
         f'<rect class="pisti-{pill}" x="{240 - width / 2:.4g}" y="{_CAPTION - 14.5:g}" '
         f'width="{width:.4g}" height="21" rx="10.5"/>'

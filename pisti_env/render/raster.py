@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 
 from pisti_env.knowledge import View
-from pisti_env.render.svg import FONT, svg
+from pisti_env.render.picture import FONT, svg
 
 FONT_FILE = Path(__file__).with_name("Inter-SemiBold.otf")
 
@@ -61,7 +61,8 @@ def gif(frames: Sequence[np.ndarray], seconds: Sequence[float]) -> bytes:
     image = need("PIL.Image", "render")
     pictures = [image.fromarray(one) for one in frames]
     # One palette for all: what does not change from one frame to the next is then left out.
-    palette = pictures[len(pictures) // 2].quantize(128)
+    some = frames[:: len(frames) // 8 + 1]
+    palette = image.fromarray(np.concatenate(some)).quantize(128)
     first, *rest = [one.quantize(palette=palette, dither=image.Dither.NONE) for one in pictures]
     file = io.BytesIO()
     durations = [round(1000 * one) for one in seconds]

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from pisti_env.knowledge import View
 from pisti_env.render import card
-from pisti_env.render.lettering import WIDEST, cut, lettered
+from pisti_env.render.lettering import cut, lettered
 from pisti_env.render.shown import Shown
 
 STYLE = (
@@ -76,7 +76,7 @@ _LEFT, _RIGHT = _block(8, 104, 1.04), _block(361.8, 104, 1.04)
 # The others in playing order, from the viewer's right.
 _OTHERS = {
     2: (_OPPOSITE,),
-    3: (_block(266, 9, 1.15), _block(92, 9, 1.15)),
+    3: (_block(289, 9, 1.15), _block(69, 9, 1.15)),
     4: (_RIGHT, _OPPOSITE, _LEFT),
     5: (_RIGHT, _block(262, 9, 1.12), _block(99, 9, 1.12), _LEFT),
     6: (_RIGHT, _block(361.8, 9, 1.04), _block(184.9, 9, 1.04), _block(8, 9, 1.04), _LEFT),
@@ -115,8 +115,8 @@ def _plate(shown: Shown, seat: int, spot: Spot, keeps: bool) -> str:
         parts.append(f'<path class="pisti-{"dark" if turn else f"side{side}"}" d="{shape}"/>')
         left += 12
     dealt = seat == view.dealer
-    room = int((width - left - (17 if dealt else 6)) / (10.5 * WIDEST))
-    parts.append(lettered(left, 13.2, cut(shown.names[seat], room), strong, 10.5))
+    name = cut(shown.names[seat], 10.5, width - left - (18 if dealt else 6))
+    parts.append(lettered(left, 13.2, name, strong, 10.5))
     if dealt:
         parts.append(
             f'<circle class="pisti-chip" cx="{width - 10}" cy="9.5" r="6.5"/>'

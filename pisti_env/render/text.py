@@ -40,9 +40,8 @@ def as_text(
             f"{view.pistis[side]} pişti, {view.jack_pistis[side]} jack pişti"
             f"{'  ← ' + ', '.join(marks) if marks else ''}"
         )
-    if view.plays:
-        seat, card = view.plays[-1]
-        lines.append(f"  last play: {CARD_NAMES[card]} by seat {seat}")
+    if view.last_play is not None:
+        lines.append(f"  last play: {tell_play(view, names)}")
     if view.hand is not None:
         lines.append(f"  hand: {card_names(view.hand) or '-'}")
     return "\n".join(lines)
