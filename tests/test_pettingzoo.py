@@ -59,7 +59,11 @@ class TestPettingZoo:
         # Random actions are soon illegal; the raw environment's legal ones are tried elsewhere.
         assert not [str(warning.message) for warning in recwarn]
 
-    def test_render(self, players, mask_in):
+    def test_render(self, players, mask_in, monkeypatch):
+        """It begins with "human", which opens no window here."""
+        for variable in ("DISPLAY", "WAYLAND_DISPLAY"):
+            monkeypatch.delenv(variable, raising=False)
+
         def make(**kwargs):
             return pisti_v0.env(players=players, mask_in=mask_in, **kwargs)
 

@@ -189,6 +189,7 @@ def test_nothing_is_drawn_over_the_edge(players):
             pixels = frame(views[1] if view is None else view, 480, views, names)
             edges = (pixels[:3], pixels[-3:], pixels[:, :3], pixels[:, -3:])
             assert len({tuple(one) for edge in edges for one in edge.reshape(-1, 3)}) == 1
+            assert len(svg(views[0], 480, views, names)) < 25_000  # a page holds fifty
 
 
 def test_a_text_that_is_too_long_is_cut():
@@ -292,6 +293,38 @@ def test_a_window_shows_pictures_and_is_no_part_of_copies(monkeypatch):
         other.close()
     env.close()
     assert env._window._window is None
+
+
+def test_a_window_that_its_user_closes_stays_closed(monkeypatch, capsys):
+    import pygame
+
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = pisti_v0.raw_env(render_mode="human")
+    env._window.pictures_a_second = 1000
+    env.reset(seed=0)
+    shown = env._window._window.get_surface()
+    assert (pygame.surfarray.array3d(shown).swapaxes(0, 1) == frame(env.view(None), 720)).all()
+    env._window.pictures_a_second = 0.001  # it looks for events while a picture is shown
+    pygame.event.post(pygame.event.Event(pygame.QUIT))
+    env.render()
+    assert env._window._window is None
+    for _ in range(3):
+        env.step(env.view(env.view(None).to_play).hand[0])  # and the game goes on
+    assert env._window._window is None and not capsys.readouterr().out
+    env.close()
+
+
+def test_a_screen_that_takes_no_window_is_none(monkeypatch, capsys):
+    import pygame
+
+    def refuse(*arguments):
+        raise pygame.error("no")
+
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setattr(pygame, "Window", refuse)
+    env = pisti_v0.raw_env(render_mode="human")
+    env.reset(seed=0)
+    assert capsys.readouterr().out == env.draw() + "\n"
 
 
 @pytest.mark.parametrize(

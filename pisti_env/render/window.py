@@ -52,16 +52,16 @@ class Window:
             self._draw(pygame, frame(view, WIDTH, reveal))
 
     def _open(self, pygame: Any) -> None:
+        chosen = "SDL_VIDEODRIVER" in os.environ  # then it is to have no screen
         try:
             pygame.display.init()
-            unseen = pygame.display.get_driver() in _NO_SCREEN
+            if pygame.display.get_driver() not in _NO_SCREEN or chosen:
+                self._window = pygame.Window("Pişti", (WIDTH, WIDTH * 3 // 4))
+                return
         except pygame.error:
-            unseen = True
-        if unseen and "SDL_VIDEODRIVER" not in os.environ:
-            self._prints = True
-            _say_that_it_prints()
-            return
-        self._window = pygame.Window("Pişti", (WIDTH, WIDTH * 3 // 4))
+            pass
+        self._prints = True
+        _say_that_it_prints()
 
     def _draw(self, pygame: Any, pixels: np.ndarray) -> None:
         surface = pygame.surfarray.make_surface(pixels.swapaxes(0, 1))
