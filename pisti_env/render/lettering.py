@@ -5,7 +5,7 @@ from typing import Any
 
 # How wide letters are, by the size of the text, in Inter and about so in what browsers take for it.
 _WIDTHS = {
-    **dict.fromkeys("iljtfrI.,:;'|!()[] -", 0.36),
+    **dict.fromkeys("iljtfrI.,:;'|!()[] -", 0.33),
     **dict.fromkeys("mwMW@%…", 0.92),
     **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ", 0.72),
 }
@@ -24,7 +24,7 @@ def width_of(text: str, size: float) -> float:
     """Return about how wide a line of text is."""
     wide = ("W", "F")  # Chinese letters and the like
     return size * sum(
-        1.05 if unicodedata.east_asian_width(letter) in wide else _WIDTHS.get(letter, 0.62)
+        1.05 if unicodedata.east_asian_width(letter) in wide else _WIDTHS.get(letter, 0.61)
         for letter in text
     )
 

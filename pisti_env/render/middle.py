@@ -17,7 +17,7 @@ STYLE = (
 DARK_STYLE = ".pisti-well{fill:#12382a}"
 
 _TOP = 110
-_CAPTION = 248  # the base line of the sentence on the last play
+_CAPTION = 233.5  # where the sentence on the last play begins
 _EDGE, _EDGES = 2.2, 36  # what is seen of an older card in a long pile, and of all
 
 
@@ -232,14 +232,26 @@ def _caption(shown: Shown) -> str:
         return ""
     last = view.last_play
     scores = last is not None and any("pisti" in gain.reason for gain in last.gains)
-    room = 440
-    size = max(8.0, min(12.0, room / width_of(text, 1)))
-    text = cut(text, size, room)
-    width, pill = width_of(text, size) + 28, "turn" if scores else "plate"
-    return (
-        f'<rect class="pisti-{pill}" x="{240 - width / 2:.4g}" y="{_CAPTION - 14.5:g}" '
-        f'width="{width:.4g}" height="21" rx="10.5"/>'
-        + lettered(
-            240, _CAPTION + (size - 12) / 3, text, "dark" if scores else "light", size, "middle"
-        )
-    )
+    lines, room = [text], 440
+    size = min(12.0, room / width_of(text, 1))
+    if size < 10.5:
+        lines = _halves(text)
+        size = max(9.0, min(11.0, room / max(width_of(line, 1) for line in lines)))
+    lines = [cut(line, size, room) for line in lines]
+    width, height = max(width_of(line, size) for line in lines) + 28, 6 + 15 * len(lines)
+    colour, pill = ("dark", "turn") if scores else ("light", "plate")
+    parts = [
+        f'<rect class="pisti-{pill}" x="{240 - width / 2:.4g}" y="{_CAPTION}" '
+        f'width="{width:.4g}" height="{height}" rx="10.5"/>'
+    ]
+    for number, line in enumerate(lines):
+        y = _CAPTION + 10.5 + 0.34 * size + 15 * number
+        parts.append(lettered(240, y, line, colour, size, "middle"))
+    return "".join(parts)
+
+
+def _halves(text: str) -> list[str]:
+    """Return a text as two lines, each as long as the other or nearly so."""
+    words = text.split(" ")
+    cuts = [(" ".join(words[:n]), " ".join(words[n:])) for n in range(1, len(words))]
+    return list(min(cuts, key=lambda lines: max(map(len, lines)), default=(text,)))

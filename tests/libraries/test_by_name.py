@@ -20,11 +20,6 @@ from pisti_env import pisti_v0
 
 DECISIONS = 24  # of a deal
 
-pytestmark = [
-    # SB3 asks for pictures first, and Gymnasium warns that there are none.
-    pytest.mark.filterwarnings("ignore:.*render_mode='rgb_array':UserWarning"),
-]
-
 
 # Stable-Baselines3.
 
