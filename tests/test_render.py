@@ -15,7 +15,7 @@ from pisti_env import pisti_v0
 from pisti_env.agents import ask, load
 from pisti_env.cards import CARD_NAMES
 from pisti_env.knowledge import deal_unknown, make_view
-from pisti_env.render import frame, gif, png, svg, tell_play
+from pisti_env.render import as_text, frame, gif, png, svg, tell_play
 from pisti_env.render.lettering import width_of
 from pisti_env.rules import Rules
 from pisti_env.single import PistiEnv
@@ -102,9 +102,11 @@ def test_other_seats_are_revealed_by_their_own_views():
         hands = Counter(CARD_NAMES[card] for view in views for card in view.hand)
         assert hands <= cards_in(svg(env.view(None), reveal=views))
     two, other = (next(moments(seed=seed)) for seed in (1, 2))
-    for wrong in ([other.view(1)], [None], [two.view(0), other.view(1)]):
+    for draw, wrong in itertools.product(
+        (svg, as_text), ([other.view(1)], [None], [two.view(0), other.view(1)])
+    ):
         with pytest.raises(ValueError, match=r"reveal has .*; expected views of other seats"):
-            svg(two.view(0), reveal=wrong)
+            draw(two.view(0), reveal=wrong)
 
 
 def test_plates_tell_names_points_and_the_dealer():

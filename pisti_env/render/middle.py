@@ -1,6 +1,5 @@
 """The middle of the table: stock, pile, what the last play has taken, and the score at the end."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from pisti_env.knowledge import LastPlay, View
@@ -11,13 +10,13 @@ from pisti_env.render.text import tell_play
 
 STYLE = (
     ".pisti-well{fill:#1a6244}.pisti-sheet{fill:#10402d}.pisti-best{fill:#f7c948}"
-    ".pisti-line{stroke:#2f7a58}"
     ".pisti-ring{fill:none;stroke:#f7c948;stroke-width:2.8}"
 )
 DARK_STYLE = ".pisti-well{fill:#12382a}"
 
 _TOP = 110
 _CAPTION = 233.5  # where the sentence on the last play begins
+_DEAR = ("pisti", "jack_pisti", "jack_takes_single")  # reasons of points that are made much of
 _EDGE, _EDGES = 2.2, 36  # what is seen of an older card in a long pile, and of all
 
 
@@ -142,9 +141,10 @@ def _taken(last: LastPlay, middle: Middle) -> str:
     width = middle.card_width * 0.74
     strip, height = width * card.STRIP, width * card.HEIGHT / card.WIDTH
     hidden = last.captured_size - len(last.captured)
-    below, taker = fanned(last.captured, int((middle.room - width - 14) / strip))
-    step = min(width * 0.6, (middle.room - width - 14) / max(1, len(below)))
-    gap = 6.0  # before the card that took them
+    room, gap = middle.room - width - 14, 6.0  # before the card that took them
+    *below, taker = last.captured
+    below = below[-int(room / strip) :]  # the newest, as many as can be read
+    step = min(width * 0.6, room / max(1, len(below)))
     length = min(hidden, 3) * 4 + step * len(below) + gap + width
     x, y = middle.pile_left + (middle.room - length) / 2, _TOP + (middle.card_height - height) / 2
     parts = []
@@ -156,12 +156,6 @@ def _taken(last: LastPlay, middle: Middle) -> str:
         x += step
     drawn = f'<g opacity=".8">{"".join(parts)}</g>' if parts else ""
     return drawn + card.face(taker, x + gap, y, width) + _ring(x + gap, y, width)
-
-
-def fanned(captured: Sequence[int], room: int) -> tuple[Sequence[int], int]:
-    """Return the newest captured cards, as many as there is room for, and the one that took."""
-    *below, taker = captured
-    return below[max(0, len(below) - room) :], taker
 
 
 def _ring(x: float, y: float, width: float) -> str:
@@ -187,7 +181,7 @@ def _sheet(shown: Shown, middle: Middle) -> str:
     points = [side["match_points" if match else "points"] for side in view.last_deal]
     winners = [side for side, count in enumerate(points) if count == max(points)]
     what = "match" if match else "deal"
-    title = f"nobody wins the {what} alone"
+    title = f"the {what} has no single winner"
     if len(winners) == 1:
         name = shown.side_name(winners[0])
         title = f"{cut(name, 12.5, 125)} win{'s' * (not pairs)} the {what}"
@@ -231,7 +225,7 @@ def _caption(shown: Shown) -> str:
     if not text:
         return ""
     last = view.last_play
-    scores = last is not None and any("pisti" in gain.reason for gain in last.gains)
+    scores = last is not None and any(gain.reason in _DEAR for gain in last.gains)
     lines, room = [text], 440
     size = min(12.0, room / width_of(text, 1))
     if size < 10.5:

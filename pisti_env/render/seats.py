@@ -23,17 +23,18 @@ class Spot(NamedTuple):
 
     plate: tuple[float, float]
     plate_width: float
-    """Before it is scaled, as all that follows but places."""
+    """In lengths of the plate, which `scale` makes larger."""
     hand: tuple[float, float]
     """The upper left corner of the room for four cards."""
     card_width: float
     step: float
     """How far a card of the hand is from the one before it."""
     pile: tuple[float, float]
-    """The captured cards."""
+    """The upper left corner of the captured cards."""
     scale: float
     """Of the plate."""
     pile_scale: float
+    """Of the captured cards."""
 
 
 def _row(y: float, plate_scale: float, card_width: float, pile_scale: float) -> Spot:
@@ -44,7 +45,10 @@ def _row(y: float, plate_scale: float, card_width: float, pile_scale: float) -> 
     height = card_width * card.HEIGHT / card.WIDTH
     plate_width = 100
     return Spot(
-        plate=(left - 10 - plate_width * plate_scale, y + (height - 31 * plate_scale) / 2),
+        plate=(
+            left - 10 - plate_width * plate_scale,
+            y + (height - _PLATE_HEIGHT * plate_scale) / 2,
+        ),
         plate_width=plate_width,
         hand=(left, y),
         card_width=card_width,
@@ -108,10 +112,10 @@ def _plate(shown: Shown, seat: int, spot: Spot, keeps: bool) -> str:
     ]
     left = 7.0
     if turn:
-        parts.append(f'<path class="pisti-{strong}" d="M{left} 5.200v8.600l7.5-4.300z"/>')
+        parts.append(f'<path class="pisti-{strong}" d="M{left} 5.2v8.600l7.5-4.3z"/>')
         left += 11
     if view.rules.pairs:
-        shape = f"M{left} 13.5l4.5-9 4.5 9z" if side == 0 else f"M{left} 5.200h8v8h-8z"
+        shape = f"M{left} 13.5l4.5-9 4.5 9z" if side == 0 else f"M{left} 5.2h8v8h-8z"
         parts.append(f'<path class="pisti-{"dark" if turn else f"side{side}"}" d="{shape}"/>')
         left += 12
     dealt = seat == view.dealer
@@ -145,8 +149,8 @@ def _hand(shown: Shown, seat: int, spot: Spot) -> str:
 
 
 def _captured(view: View, side: int, spot: Spot) -> str:
-    """Draw the captured cards of a side: a pile with its size, and below it a card crosswise for
-    each pişti, with the points that it brought; one of jack on jack is golden."""
+    """Draw the captured cards of a side: a pile with its size, and a card laid crosswise
+    under it for each pişti, with the points that it brought; one of jack on jack is golden."""
     height = _PILE * card.HEIGHT / card.WIDTH
     if not view.captured[side]:
         slot = f'<rect class="pisti-slot" width="{_PILE}" height="{height:g}" rx="3"/>'

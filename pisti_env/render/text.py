@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pisti_env.cards import CARD_NAMES, card_names
 from pisti_env.knowledge import View
 from pisti_env.plain import printable
-from pisti_env.render.shown import seat_names
+from pisti_env.render.shown import check_shown, seat_names
 from pisti_env.rules import Rules
 
 _REASONS = {
@@ -26,16 +26,20 @@ def as_text(
     names: Sequence[str] | None = None,
 ) -> str:
     """Return a view as text: the match, the table, every seat, and the viewer's hand. `reveal` has
-    views of other seats at the same moment, whose hands are shown too; `names` a text per seat."""
+    views of other seats at the same moment, whose hands are shown too; `names` a text per seat.
+
+    Raises `ValueError` for views or names that do not belong to this table.
+    """
+    shown = check_shown(view, reveal, names)
     rules, lines = view.rules, [_heading(view), _table(view)]
-    hands = {one.viewer: one.hand for one in reveal or () if one.hand is not None}
-    for seat, name in enumerate(seat_names(rules, names)):
+    for seat, name in enumerate(shown.names):
         side, cards = rules.side(seat), view.hand_sizes[seat]
         marks = [word for word, is_it in _marks(view, seat) if is_it]
-        hand = card_names(hands[seat]) if seat in hands else "▒" * cards
+        known = None if reveal is None else shown.hands[seat]  # one's own has a line of its own
+        hand = "▒" * cards if known is None else card_names(known)
         lines.append(
             f"  {name}{' (side ' + str(side) + ')' if rules.pairs else ''}: "
-            f"{hand or '-':<{11 if hands else 4}}  captured {view.captured[side]:>2}, "
+            f"{hand or '-':<{4 if reveal is None else 11}}  captured {view.captured[side]:>2}, "
             f"{view.public_points[side]:>3} points, "
             f"{view.pistis[side]} pişti, {view.jack_pistis[side]} jack pişti"
             f"{'  ← ' + ', '.join(marks) if marks else ''}"
