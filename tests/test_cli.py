@@ -12,9 +12,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from gymnasium.error import DependencyNotInstalled
 
 import pisti_env
 from pisti_env import Rules, arena, cli
+from pisti_env.commands.rules import option_meanings
 from pisti_env.observation import describe
 from pisti_env.rules import PRESETS
 
@@ -194,6 +196,14 @@ def test_too_little_memory_is_one_plain_line(pisti, monkeypatch):
     refused(pisti(*EVALUATE), "out of memory")
 
 
+def test_a_missing_extra_is_one_plain_line(pisti, monkeypatch):
+    def evaluate(*arguments, **keywords):
+        raise DependencyNotInstalled("nothing to draw with")
+
+    monkeypatch.setattr(arena, "evaluate", evaluate)
+    refused(pisti(*EVALUATE), "nothing to draw with")
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "cp437", "cp1252", "cp1254"])
 @pytest.mark.parametrize("arguments", [["--help"], ["rules"], ["describe", "full"], EVALUATE])
 def test_an_output_that_cannot_show_every_letter(monkeypatch, encoding, arguments):
@@ -321,8 +331,8 @@ def test_rules_lists_presets_and_options(pisti):
     assert ran.status == 0
     for name in [*PRESETS, *Rules().to_dict()]:
         assert f"\n  {name} " in ran.out
-    assert all(len(meaning) > 20 for meaning in cli.option_meanings().values())
-    assert set(cli.option_meanings()) == set(Rules().to_dict())
+    assert all(len(meaning) > 20 for meaning in option_meanings().values())
+    assert set(option_meanings()) == set(Rules().to_dict())
     ran = pisti("rules", "--rules", "short,players=3")
     assert "3 players, 3 sides, a deck of 52 cards, 48 plays a deal, hash" in ran.out
     refused(pisti("rules", "--rules", "no"), "'no'", command="rules")

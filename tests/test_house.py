@@ -38,6 +38,7 @@ FLOORS = {
     "single": 5,  # one learner against agents, with Gymnasium
     "bench": 6,  # how fast it is here
     "cluster": 6,  # the arena on many machines
+    "commands": 6,  # what `pisti` does
     "cli": 6,
     "__main__": 6,
     "": 7,  # pisti_env/__init__.py: offers what lies below, so nothing below imports from it
@@ -67,8 +68,9 @@ PEERS = {
     ("render", "checks"),
     ("render", "knowledge"),
     ("knowledge", "render"),  # notebooks ask a view itself for its picture
-    ("cli", "bench"),
-    ("cli", "cluster"),
+    ("commands", "bench"),
+    ("commands", "cluster"),
+    ("cli", "commands"),
     ("__main__", "cli"),
 }
 

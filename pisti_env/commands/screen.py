@@ -1,0 +1,61 @@
+"""What commands print, and how they write files beside it."""
+
+import contextlib
+import errno
+import json
+import os
+import sys
+from pathlib import Path
+
+from pisti_env.files import check_can_write, write_file
+
+BROKEN_PIPE = 141  # what shells report for a program whose output nobody reads any more
+
+
+def tell(text: str) -> None:
+    """Print a command's answer. Where nobody reads it any more, the program ends without a word;
+    raises `OSError` where it cannot be written."""
+    try:
+        print(text, flush=True)
+    except OSError as error:
+        _print_no_more()
+        if error.errno in (errno.EPIPE, errno.EINVAL):  # the second is Windows' word for it
+            raise SystemExit(BROKEN_PIPE) from None
+        raise OSError(f"standard output cannot be written: {error.strerror}") from None
+
+
+def tell_and_write(text: str, path: Path | None, data: object) -> None:
+    """Write data as JSON if there is a path, then print a command's answer, even if that failed:
+    where the file or the screen fails, the other still has the result."""
+    try:
+        if path is not None:
+            write_file(path, (json.dumps(data, indent=2, allow_nan=False) + "\n").encode())
+            text += f"\n\nwritten to {path}"
+    finally:
+        tell(text)
+
+
+def warn(text: str) -> None:
+    """Print a line to stderr if that can be written."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError):
+            print(f"warning: {text}", file=sys.stderr)
+
+
+def _print_no_more() -> None:
+    """Keep Python from trying once more, when it ends, to write what could not be written."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def check_file(path: Path | None) -> None:
+    """Raise `OSError` now, rather than after a long computation, if a file cannot be written."""
+    if path is None:
+        return
+    for stream in (1, 2):  # text for the screen would go to the file that is replaced, and be lost
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.fstat(stream), os.stat(path)):
+                raise ValueError(f"{path} cannot be written: what is printed goes there already")
+    check_can_write(path)
