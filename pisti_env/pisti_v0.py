@@ -82,6 +82,7 @@ All of it is in `env.unwrapped`, and none of it is an observation but `observe_a
 - `state()`: the whole table as numbers, `describe("state")`.
 - `illegal_actions`: how many there were so far, in all episodes.
 - `position(seat)`: the view as one line of text, which `pisti_env.position.read_position` reads.
+- `record()`: the episode so far as a `pisti_env.record.Record`, which can be written to a file.
 
 `copy.copy`, `copy.deepcopy` and `pickle` give an environment that goes on by itself and identically,
 in mid-deal too. One thread at a time may use an environment; another one's call meanwhile is a
@@ -134,7 +135,9 @@ second play.
 """
 
 import copy
-from typing import Any, ClassVar, NoReturn
+import datetime
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import gymnasium
 import numpy as np
@@ -159,7 +162,10 @@ from pisti_env.position import Position, check_position, write_position
 from pisti_env.quote import quote
 from pisti_env.rules import RulesLike, check_keywords, resolve_rules
 from pisti_env.shuffle import check_seed
-from pisti_env.tables import Tables, ToPlay, own_arrays, warm_up
+from pisti_env.tables import PlayedDeal, Tables, ToPlay, own_arrays, warm_up
+
+if TYPE_CHECKING:
+    from pisti_env.record import Record
 
 __all__ = ["decode", "describe", "env", "raw_env"]
 
@@ -238,6 +244,9 @@ class raw_env(AECEnv):
         self._no_mask = np.zeros(self._encoder.num_actions, np.int8)
         self.deals: list[list[dict[str, int]]] = []
         self.illegal_actions = 0  # so far, in all episodes
+        self._seed: int | None = None  # that the episode began with
+        self._played: list[PlayedDeal] = []  # the episode's finished deals
+        self._next_decks: list[np.ndarray] = []  # of a match, where they are not drawn
 
         self.possible_agents = list(self._seats)
         self.agents: list[str] = []
@@ -295,15 +304,54 @@ class raw_env(AECEnv):
             else:
                 position.start(self._tables, _ONE, None if deck is None else deck[0].tolist())
             last_deal = None if position is None else position.view.last_deal
-            self.deals = [] if last_deal is None else [[dict(side) for side in last_deal]]
-            self.agents = self.possible_agents[:]
-            self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
-            self.truncations = dict.fromkeys(self.agents, False)
-            self.rewards = dict.fromkeys(self.agents, 0.0)
-            self.terminations = dict.fromkeys(self.agents, False)
-            self._skip_agent_selection = None
+            self._begin([] if last_deal is None else [[dict(side) for side in last_deal]], seed)
             self._tables.observe(self._to_play, _ONE)
             self._give_turn(over=False)
+            self._under_way = True
+        if self.render_mode == "human":
+            self.render()
+
+    def _begin(self, deals: list[list[dict[str, int]]], seed: int | None) -> None:
+        """Set what an episode begins with: the finished deals' scores, and what follows from none
+        having ended it."""
+        self.deals = deals
+        self._seed, self._played, self._next_decks = seed, [], []
+        self.agents = self.possible_agents[:]
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self._skip_agent_selection = None
+
+    def go_on_from(
+        self,
+        decks: Sequence[Sequence[int]],
+        dealer: int,
+        scores: Sequence[int],
+        plays: Sequence[int],
+        seed: int,
+    ) -> None:
+        """Begin an episode in which these cards have been played, one deal after the other: the
+        first of `decks` dealt by `dealer` at match scores `scores`, then those of a match that
+        follow. After them a match goes on with the decks that come after as many of the seed's.
+
+        `Record.replay` calls it, which looks at all of this first: nothing is checked here.
+        """
+        tables = self._tables
+        with tables.one_thread():
+            self._under_way = False
+            tables.reseed(seed)
+            self._begin([], seed)
+            first, *self._next_decks = [np.array([deck], np.int8) for deck in decks]
+            tables.start(_ONE, first, np.array([dealer]), np.array(scores, np.int64))
+            over = False
+            for card in plays:
+                tables.cards[0] = card
+                tables.play()
+                over = tables.scored.item() and self._end_deal()
+            if not over:
+                tables.observe(self._to_play, _ONE)
+            self._give_turn(over)
             self._under_way = True
         if self.render_mode == "human":
             self.render()
@@ -380,10 +428,11 @@ class raw_env(AECEnv):
         whether that is over."""
         tables = self._tables
         self.deals.append(tables.score(0))
+        self._played.append(tables.played(0))
         if tables.over.item():
             self.terminations = dict.fromkeys(self.agents, True)
             return True
-        tables.next_deals(_ONE)
+        tables.next_deals(_ONE, self._next_decks.pop(0) if self._next_decks else None)
         tables.observe(self._to_play, _ONE)
         return False
 
@@ -483,6 +532,24 @@ class raw_env(AECEnv):
         self._check_under_way()
         last_deal = self.deals[-1] if self.deals else None
         return make_view(self._tables.games, self.rules, seat, last_deal)
+
+    def record(self, agents: Sequence[str] = (), date: datetime.date | None = None) -> "Record":
+        """Return the episode so far as a record, nothing left out: every deal since the reset, the
+        last one as far as it was played.
+
+        `agents` are the names of who sits in each seat, if they are to be kept; `date` is the day,
+        today's by UTC if none is given. The seed is kept if the reset had one and the decks are
+        its. After a reset to a position the deal that this is in is the first one.
+        """
+        from pisti_env.record import record_of  # it is built on this module
+
+        self._check_under_way()
+        played = list(self._played)
+        if not self._tables.scored.item():
+            played.append(self._tables.played(0))
+        scores = [side["match_points"] for side in self._tables.score(0)]
+        today = datetime.datetime.now(datetime.UTC).date()
+        return record_of(self.rules, played, scores, self._seed, tuple(agents), date or today)
 
     @property
     def deck(self) -> list[int]:

@@ -8,7 +8,7 @@ import functools
 import secrets
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -215,10 +215,13 @@ class Tables:
         in place of the deck that would be the table's next one."""
         return shuffle.random_numbers_at(rows, self._seeds, self._numbers, self.deals_dealt[rows])
 
-    def next_deals(self, rows: np.ndarray) -> None:
-        """Begin the match's next deal at the tables `rows`: the next seat deals."""
+    def next_deals(self, rows: np.ndarray, decks: np.ndarray | None = None) -> None:
+        """Begin the match's next deal at the tables `rows`: the next seat deals. `decks` as for
+        `start`."""
         self._dealers[rows] = (self._dealers[rows] + 1) % self.rules.players
-        self._deal(rows, draw=True)
+        if decks is not None:
+            self.decks[rows] = decks
+        self._deal(rows, draw=decks is None)
 
     def _deal(self, rows: np.ndarray, draw: bool) -> None:
         """Deal the tables' decks at `rows`. Those to `draw` are drawn before, and once more where
@@ -389,6 +392,30 @@ class Tables:
             }
             for side in range(self.rules.sides)
         ]
+
+    def played(self, row: int) -> "PlayedDeal":
+        """Return a table's deal as far as it was played."""
+        here = self.games[row]
+        points = here["public_points"][: self.rules.sides].tolist()
+        return PlayedDeal(
+            deck=tuple(self.decks[row].tolist()),
+            dealer=int(here["dealer"]),
+            plays=tuple(here["plays"][: here["num_plays"]].tolist()),
+            points=tuple(points) if here["scored"] else None,
+        )
+
+
+class PlayedDeal(NamedTuple):
+    """A deal as it was played: the first three are what all else follows from."""
+
+    deck: tuple[int, ...]
+    """In dealing order, as `Tables.start` takes it."""
+    dealer: int
+    """The seat that dealt."""
+    plays: tuple[int, ...]
+    """The cards played, in order."""
+    points: tuple[int, ...] | None
+    """What each side scored; None before the end of the deal."""
 
 
 def own_arrays(state: dict[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ FLOORS = {
     "render": 2,  # what a view looks like
     "position": 2,  # a view as one line of text
     "pisti_v0": 3,  # the PettingZoo environment
+    "record": 3,  # deals and matches as files
     "vector": 3,  # many tables at once
     "agents": 4,  # they see observation and mask
     "arena": 5,  # mirrored deals, intervals
@@ -71,6 +72,10 @@ PEERS = {
     ("commands", "bench"),
     ("commands", "cluster"),
     ("cli", "commands"),
+    ("record", "pisti_v0"),
+    ("pisti_v0", "record"),  # an environment makes a record of itself
+    ("cli", "bench"),
+    ("cli", "cluster"),
     ("__main__", "cli"),
 }
 

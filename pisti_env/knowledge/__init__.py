@@ -12,8 +12,10 @@ from pisti_env.knowledge.known import (
     Known,
     deck_of,
     fill_in,
+    fill_in_deck,
     known_of_history,
     known_of_view,
+    seen_deck,
     start_from,
 )
 from pisti_env.knowledge.unknown import deal_unknown
@@ -28,9 +30,11 @@ __all__ = [
     "deal_unknown",
     "deck_of",
     "fill_in",
+    "fill_in_deck",
     "hand_of",
     "known_of_history",
     "known_of_view",
     "make_view",
+    "seen_deck",
     "start_from",
 ]

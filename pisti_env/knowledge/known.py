@@ -176,9 +176,43 @@ def _check_starters_are_known(known: Known, tables: Tables) -> None:
         raise Contradiction("starters", "none, since the viewer has not seen them")
 
 
+def seen_deck(known: Known) -> list[int]:
+    """Return the deck, in dealing order, as far as the viewer knows it: NO_CARD for other cards. In
+    what order a hand's cards lay nobody knows; first come those that were played from it."""
+    return _before_turning_up(known.rules, _lay_out(known), list(known.jacks))
+
+
+def fill_in_deck(rules: Rules, deck: list[int]) -> list[int]:
+    """Return a deck, as `seen_deck` returns it, with other cards filled in from the lowest. It must
+    not have more of a card than the rules' deck has."""
+    missing = Counter(rules.deck_cards())
+    missing.subtract(card for card in deck if card != NO_CARD)
+    rest = sorted(missing.elements())
+    if rules.bottom_card_shown and (deck[-1] == NO_CARD or _is_jack(deck[-1])):
+        rest.sort(key=_is_jack)  # no bottom card was shown, so the stock is all jacks
+    fill = iter(rest)
+    return [next(fill) if card == NO_CARD else card for card in deck]
+
+
 def _fill_in_deck(known: Known) -> list[int]:
     """Return a deck, in dealing order, of which the viewer sees what it knows; other cards are
     filled in from the lowest."""
+    rules, laid_out = known.rules, _lay_out(known)
+    counts = Counter(rules.deck_cards())
+    counts.subtract(card for card in laid_out if card != NO_CARD)
+    for card, count in counts.items():
+        if count < 0:
+            raise Contradiction(_field_with(card, known), _too_often(card, -count, rules))
+    laid_out = fill_in_deck(rules, laid_out)
+    if not all(map(_is_jack, laid_out[NUM_STARTERS:])):
+        if rules.bottom_card_shown and known.bottom is None:
+            raise Contradiction("bottom", "a card, since the stock was not all jacks")
+    return _before_turning_up(rules, laid_out, list(known.jacks))
+
+
+def _lay_out(known: Known) -> list[int]:
+    """Return the deck once jacks and a bottom card have been moved, as far as the viewer knows it;
+    NO_CARD for other cards."""
     rules = known.rules
     laid_out: list[int] = [NO_CARD] * rules.deck_size
     laid_out[game.STARTER] = known.starter
@@ -191,20 +225,7 @@ def _fill_in_deck(known: Known) -> list[int]:
         _put_hand(laid_out, places, cards, {p: c for p, c in fixed.items() if p in places})
     for place, card in fixed.items():
         laid_out[place] = card
-    missing = Counter(rules.deck_cards())
-    missing.subtract(card for card in laid_out if card != NO_CARD)
-    for card, count in missing.items():
-        if count < 0:
-            raise Contradiction(_field_with(card, known), _too_often(card, -count, rules))
-    rest = sorted(missing.elements())
-    if rules.bottom_card_shown and known.bottom is None:  # then the stock is all jacks
-        rest.sort(key=_is_jack)
-    fill = iter(rest)
-    laid_out = [next(fill) if card == NO_CARD else card for card in laid_out]
-    if not all(map(_is_jack, laid_out[NUM_STARTERS:])):
-        if rules.bottom_card_shown and known.bottom is None:
-            raise Contradiction("bottom", "a card, since the stock was not all jacks")
-    return _before_turning_up(rules, laid_out, list(known.jacks))
+    return laid_out
 
 
 def _field_with(card: int, known: Known) -> str:
