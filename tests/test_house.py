@@ -74,8 +74,6 @@ PEERS = {
     ("cli", "commands"),
     ("record", "pisti_v0"),
     ("pisti_v0", "record"),  # an environment makes a record of itself
-    ("cli", "bench"),
-    ("cli", "cluster"),
     ("__main__", "cli"),
 }
 

@@ -74,7 +74,8 @@ def check_fields(record: Any) -> None:
     rules: Rules = record.rules
     _check_agents(record.agents, rules)
     _check_date(record.date)
-    _check_viewer(record.viewer, rules)
+    if record.viewer is not None:
+        check_viewer_of_record(rules, record.viewer)
     _check_seed(record.seed, record.viewer)
     _check_starting_scores(record.scores, rules)
     _check_tuple(("comments",), record.comments, "texts")
@@ -172,14 +173,13 @@ def _check_date(date: Any) -> None:
         raise Wrong(("date",), f"is {quote(date)}; expected a date such as 2026-12-01")
 
 
-def _check_viewer(viewer: Any, rules: Rules) -> None:
-    if viewer is None or _is_number(viewer, 0, rules.players - 1):
-        return
-    if not isinstance(viewer, str) or viewer != EVERYONE:
+def check_viewer_of_record(rules: Rules, viewer: Any) -> None:
+    """Raise `Wrong` unless this is a seat or everyone."""
+    is_everyone = isinstance(viewer, str) and viewer == EVERYONE
+    if not is_everyone and not _is_number(viewer, 0, rules.players - 1):
         raise Wrong(
             ("viewer",),
-            f"is {quote(viewer)}; expected a seat from 0 to {rules.players - 1} or {EVERYONE!r}, "
-            "or none where nothing is left out",
+            f"is {quote(viewer)}; expected a seat from 0 to {rules.players - 1} or {EVERYONE!r}",
         )
 
 

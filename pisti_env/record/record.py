@@ -22,7 +22,14 @@ from pisti_env.knowledge import (
 )
 from pisti_env.pisti_v0 import raw_env
 from pisti_env.quote import quote
-from pisti_env.record.fields import EVERYONE, Deal, Path, Wrong, check_fields
+from pisti_env.record.fields import (
+    EVERYONE,
+    Deal,
+    Path,
+    Wrong,
+    check_fields,
+    check_viewer_of_record,
+)
 from pisti_env.record.lines import Source
 from pisti_env.rules import Rules
 from pisti_env.shuffle import check_seed, derive_seed
@@ -154,13 +161,7 @@ class Record:
 
         Raises `ValueError` if the record leaves out what the viewer knew.
         """
-        if not isinstance(viewer, str) or viewer != EVERYONE:
-            if not is_int(viewer) or not 0 <= viewer < self.rules.players:
-                raise ValueError(
-                    f"viewer is {quote(viewer)}; expected a seat from 0 to "
-                    f"{self.rules.players - 1} or {EVERYONE!r}"
-                )
-            viewer = int(viewer)
+        check_viewer_of_record(self.rules, viewer)
         if self.viewer not in (None, viewer) and viewer != EVERYONE:
             raise ValueError(
                 f"viewer is {quote(viewer)}; expected {quote(self.viewer)} or {EVERYONE!r}, since "
