@@ -15,18 +15,14 @@ are rounded the same way however the blocks are shared out.
 """
 
 import contextlib
-import dataclasses
 import hashlib
-import html
 import itertools
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from pisti_env import loops
 from pisti_env.agents import Agent, load
@@ -34,7 +30,11 @@ from pisti_env.agents.checkpoint import check_fit
 from pisti_env.agents.hosting import ask_each, check_agent
 from pisti_env.checks import is_int
 from pisti_env.compiled_rules import compiled_rules
-from pisti_env.quote import quote, shorten
+from pisti_env.files import check_can_write
+from pisti_env.kept_deals import KeptDeals
+from pisti_env.progress import progress_bar
+from pisti_env.quote import quote
+from pisti_env.results import DEFAULT_TARGET, Evaluation, Result
 from pisti_env.rules import Rules, RulesLike, resolve_rules
 from pisti_env.shuffle import check_seed, derive_seed, random_numbers
 from pisti_env.tables import Tables, warm_up
@@ -42,7 +42,6 @@ from pisti_env.vector import DealBatch
 
 BLOCK = 500  # decks
 MAX_DECKS = 10**7  # all lie in memory at once, some hundred bytes each
-DEFAULT_TARGET = 151  # of the matches whose chances are told, where the rules name none
 
 # Powers of two, so that the share of matches won is an exact number and A against B is exactly one
 # minus B against A.
@@ -53,106 +52,27 @@ MAX_DEALS = 200  # of a match; where it is not over by then, who is ahead counts
 NORMAL_95 = 1.959964  # standard errors on each side of a 95 % interval
 
 
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """Agent a against agent b. Intervals hold 95 %; they are None where one deck cannot tell."""
+class Played(NamedTuple):
+    """Decks that were played in all seatings."""
 
-    a: str
-    b: str
-    mean: float
-    """Points a deal of a's side, less those of b's (of several, their mean)."""
-    low: float | None
-    high: float | None
-    wins: int
-    """Deals in which a's side had more points than each of b's."""
-    draws: int
-    """Deals in which a's side had as many as the best of b's."""
-    losses: int
-    match_win: float | None
-    """Chance that a is ahead of b when a match is over; with two sides, that it wins it."""
-    match_win_low: float | None
-    match_win_high: float | None
+    points: np.ndarray
+    """Of each deck, seating and entrant: (n, sides, sides) int64."""
+    plays: np.ndarray
+    """The cards that were played, of each deck and seating: (n, sides, num_plays) int8."""
 
+    @classmethod
+    def empty(cls, rules: Rules, decks: int) -> "Played":
+        """Return arrays to be filled."""
+        sides = rules.sides
+        return cls(
+            np.empty((decks, sides, sides), np.int64),
+            np.empty((decks, sides, rules.num_plays), np.int8),
+        )
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class Evaluation:
-    """What `evaluate` found, and all that is needed to find it again. Shows itself as a table."""
-
-    agents: tuple[str, ...]
-    rules: Rules
-    deals: int
-    """Decks; each was played in as many seatings as there are sides."""
-    seed: int
-    deck_hash: str
-    """Sixteen hex digits of the decks and dealers."""
-    revision: str
-    results: tuple[Result, ...]
-    notes: tuple[str, ...] = ()
-    """A line for each agent that was made for other rules than these."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        notes = {"notes": list(self.notes)} if self.notes else {}
-        return {
-            "agents": list(self.agents),
-            "rules": self.rules.to_dict(),
-            "rules_hash": self.rules.hash,
-            "deals": self.deals,
-            "seed": self.seed,
-            "deck_hash": self.deck_hash,
-            "revision": self.revision,
-            "results": [dataclasses.asdict(result) for result in self.results],
-            **notes,
-        }
-
-    def _rows(self) -> list[tuple[str, ...]]:
-        """Return the cells of the table, row by row, its head first."""
-        target = self.rules.target or DEFAULT_TARGET
-        head = ("", "points a deal", "95 %", "won", "drawn", "lost", f"match to {target}", "95 %")
-        return [head, *map(_row, self.results)]
-
-    def _repr_html_(self) -> str:
-        """Return the table for a notebook."""
-        head, *body = self._rows()
-        rows = [_html_row("th", head), *(_html_row("td", row) for row in body)]
-        return f"<table>{''.join(rows)}</table>"
-
-    def __repr__(self) -> str:
-        rows = self._rows()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(
-                [row[0].ljust(widths[0])]
-                + [text.rjust(width) for text, width in zip(row[1:], widths[1:], strict=True)]
-            ).rstrip()
-            for row in rows
-        ]
-        return "\n".join(lines)
-
-
-def _html_row(tag: str, cells: Sequence[str]) -> str:
-    """Return cells as a row of an HTML table."""
-    return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
-
-
-def _row(result: Result) -> tuple[str, ...]:
-    """Return a result as the cells of a table."""
-    played = result.wins + result.draws + result.losses
-    points = match_cell = match_interval = "-"
-    if result.low is not None and result.high is not None:
-        points = f"{result.low:+.2f} to {result.high:+.2f}"
-    if result.match_win is not None:
-        match_cell = f"{result.match_win:.1%}"
-    if result.match_win_low is not None and result.match_win_high is not None:
-        match_interval = f"{result.match_win_low:.1%} to {result.match_win_high:.1%}"
-    return (
-        f"{shorten(result.a)} against {shorten(result.b)}",
-        f"{result.mean:+.2f}",
-        points,
-        *(f"{count / played:.1%}" for count in (result.wins, result.draws, result.losses)),
-        match_cell,
-        match_interval,
-    )
+    def put(self, decks: slice, played: "Played") -> None:
+        """Fill in some decks."""
+        for mine, theirs in zip(self, played, strict=True):
+            mine[decks] = theirs
 
 
 def evaluate(
@@ -167,7 +87,9 @@ def evaluate(
     match: bool = True,
     strict: bool = False,
     progress: bool = False,
-    play: Callable[..., np.ndarray] | None = None,
+    play: Callable[..., Played] | None = None,
+    record: str | Path | None = None,
+    record_every: int = 1,
 ) -> Evaluation:
     """Play `deals` decks, each in all seatings, and compare the agents.
 
@@ -181,9 +103,12 @@ def evaluate(
     deals are drawn again and again from those played, to the rules' target or 151. An agent that
     was made for other rules, but can play these, is noted; `strict` refuses it. `progress` shows a
     bar on stderr if it takes over two seconds. `play` is what plays the decks, in place of
-    `play_decks`: `cluster.playing_on_ray` gives one.
+    `play_decks`: `cluster.playing_on_ray` gives one. `record` is a file that is to have the deals
+    of every `record_every`-th deck, in all its seatings, as `read_records` reads them.
 
-    Raises `ValueError` for what is wrong: rules, agents, deals, seed, or an agent's illegal card.
+    Raises `ValueError` for what is wrong: rules, agents, deals, seed, or an agent's illegal card;
+    `OSError` if the file cannot be written, before anything is played where that can be told. If it
+    fails in the end, the exception's note has the results.
     """
     rules = resolve_rules(rules)
     check_seed(seed)
@@ -206,25 +131,23 @@ def evaluate(
         check_fit(name, player.rules, rules, player.observation, strict)
         for name, player in zip(names, players, strict=True)
     ]
-    decks, dealers = random_decks(rules, seed, deals)
     lineups = list(find_lineups(len(players), rules.sides, first_only))
+    kept = None
+    if record is not None:
+        check_can_write(record)
+        kept = KeptDeals(rules, seed, deals, names, len(lineups), record_every)
+    decks, dealers = random_decks(rules, seed, deals)
     results: list[Result] = []
-    with tqdm(
-        total=len(lineups) * deals * rules.sides * rules.num_plays,
-        disable=not progress or sys.stderr is None,
-        delay=2,
-        mininterval=0.5
-        if sys.stderr and sys.stderr.isatty()
-        else 10,  # seconds; a log needs few lines
-        leave=False,
-        unit=" plays",
-        unit_scale=True,
+    with progress_bar(
+        len(lineups) * deals * rules.sides * rules.num_plays, "plays", progress
     ) as bar:
         for lineup in lineups:
             entrants = [players[agent] for agent in lineup]
-            points = (play or play_decks)(entrants, rules, decks, dealers, seed, on_play=bar.update)
-            results += compare(points, lineup, names, rules, seed, match)
-    return Evaluation(
+            played = (play or play_decks)(entrants, rules, decks, dealers, seed, on_play=bar.update)
+            if kept is not None:
+                kept.add(lineup, decks, dealers, played.points, played.plays)
+            results += compare(played.points, lineup, names, rules, seed, match)
+    evaluation = Evaluation(
         agents=names,
         rules=rules,
         deals=deals,
@@ -234,6 +157,13 @@ def evaluate(
         results=tuple(results),
         notes=tuple(note for note in dict.fromkeys(fits) if note is not None),
     )
+    if kept is not None and record is not None:
+        try:
+            kept.write(record, progress)
+        except OSError as error:
+            error.add_note(str(evaluation))
+            raise
+    return evaluation
 
 
 def _name(agent: Agent | str | Path) -> str:
@@ -294,20 +224,18 @@ def play_decks(
     seed: int,
     first: int = 0,
     on_play: Callable[[int], Any] = lambda tables: None,
-) -> np.ndarray:
-    """Play `decks` (n, deck_size), dealt by `dealers` (n,), in all seatings; return the points of
-    each deck, seating and entrant, (n, sides, sides) int64.
+) -> Played:
+    """Play `decks` (n, deck_size), dealt by `dealers` (n,), in all seatings.
 
     The first deck has the number `first`, a multiple of BLOCK. `on_play` is told of every play, at
     how many tables it was made.
     """
-    points = np.empty((len(decks), rules.sides, rules.sides), np.int64)
+    played = Played.empty(rules, len(decks))
     for block in blocks(len(decks)):
         numbers = first + np.arange(block.start, block.stop)
-        points[block] = play_block(
-            entrants, rules, decks[block], dealers[block], numbers, seed, on_play
-        )
-    return points
+        part = play_block(entrants, rules, decks[block], dealers[block], numbers, seed, on_play)
+        played.put(block, part)
+    return played
 
 
 def play_block(
@@ -318,22 +246,27 @@ def play_block(
     numbers: np.ndarray,
     seed: int,
     on_play: Callable[[int], Any],
-) -> np.ndarray:
+) -> Played:
     """Play the decks with these `numbers` (n,), all seatings side by side; see `play_decks`."""
     sides = rules.sides
     batch = DealBatch(len(decks) * sides, rules, observation="basic", seed=0)
     batch.reset(decks=np.repeat(decks, sides, axis=0), dealers=np.repeat(dealers, sides))
     cards = np.empty(batch.num_envs, np.int64)
+    plays = np.empty((batch.num_envs, rules.num_plays), np.int8)
     numbers = np.repeat(numbers, sides)
     seatings = np.tile(np.arange(sides), len(decks))
     for play in range(rules.num_plays):
         to_play = (batch.seats % sides - seatings) % sides  # the entrant at each table
         ask_each(entrants, batch, to_play, cards, decision_seeds(seed, numbers, play))
         batch.step(cards)
+        plays[:, play] = cards
         on_play(batch.num_envs)
     by_side = batch.final_scores.reshape(len(decks), sides, sides)
     entrant_sides = np.add.outer(np.arange(sides), np.arange(sides)) % sides
-    return np.take_along_axis(by_side, entrant_sides[np.newaxis], axis=2)
+    return Played(
+        np.take_along_axis(by_side, entrant_sides[np.newaxis], axis=2),
+        plays.reshape(len(decks), sides, -1),
+    )
 
 
 # Comparing.
@@ -347,7 +280,7 @@ def compare(
     seed: int,
     with_matches: bool,
 ) -> list[Result]:
-    """Return a result for each pair of agents of a lineup, from `points` as `play_decks` gives."""
+    """Return a result for each pair of agents of a lineup, from its `points` (see `Played`)."""
     finals = MatchFinals(points, rules, seed) if with_matches else None
     results = []
     for a, b in itertools.combinations(dict.fromkeys(lineup), 2):

@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 
 from pisti_env.agents import Agent
-from pisti_env.arena import BLOCK, play_decks
+from pisti_env.arena import BLOCK, Played, play_decks
 from pisti_env.rules import Rules
 
 SHARD = 4 * BLOCK  # decks of a task
 
 
 @contextlib.contextmanager
-def playing_on_ray(address: str | None = None) -> Iterator[Callable[..., np.ndarray]]:
+def playing_on_ray(address: str | None = None) -> Iterator[Callable[..., Played]]:
     """Join the Ray cluster at `address`, HOST:PORT or "auto"; give what `evaluate` takes as `play`,
     and leave again.
 
@@ -44,7 +44,7 @@ def playing_on_ray(address: str | None = None) -> Iterator[Callable[..., np.ndar
         dealers: np.ndarray,
         seed: int,
         on_play: Callable[[int], Any],
-    ) -> np.ndarray:
+    ) -> Played:
         """Do as `arena.play_decks` does."""
         shared = ray.put(list(entrants))
         play_shard = ray.remote(play_decks)
@@ -53,14 +53,14 @@ def playing_on_ray(address: str | None = None) -> Iterator[Callable[..., np.ndar
             shard = slice(first, first + SHARD)
             task = play_shard.remote(shared, rules, decks[shard], dealers[shard], seed, first)
             firsts[task] = first
-        points = np.empty((len(decks), rules.sides, rules.sides), np.int64)
+        played = Played.empty(rules, len(decks))
         left = list(firsts)
         while left:
             done, left = ray.wait(left)
-            first, played = firsts[done[0]], ray.get(done[0])
-            points[first : first + len(played)] = played
-            on_play(len(played) * rules.sides * rules.num_plays)
-        return points
+            first, part = firsts[done[0]], ray.get(done[0])
+            played.put(slice(first, first + len(part.points)), part)
+            on_play(part.plays.size)
+        return played
 
     try:
         yield play

@@ -23,6 +23,7 @@ from pisti_env.arena import (
 )
 from pisti_env.cards import KIND_OF_CARD
 from pisti_env.observation import ENCODINGS, describe
+from pisti_env.record import read_records
 from pisti_env.vector import DealBatch
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
@@ -113,7 +114,7 @@ def test_the_arena_plays_what_is_played_by_hand(fields, names):
     by_name = {name: Lowest(rules) if name == "lowest" else load(name, rules) for name in names}
     entrants = [by_name[name] for name in names]
     decks, dealers = random_decks(rules, seed=9, deals=4)
-    points = play_decks(entrants, rules, decks, dealers, seed=9)
+    points = play_decks(entrants, rules, decks, dealers, seed=9).points
     for deck, seating in itertools.product(range(4), range(rules.sides)):
         expected = play_by_hand(entrants, rules, decks[deck], dealers[deck], deck, 9, seating)
         assert points[deck, seating].tolist() == expected
@@ -237,7 +238,7 @@ def test_three_agents_at_a_table_of_three(quick_matches):
     evaluation = evaluate(names, rules, deals=30)
     points = play_decks(
         [load(name, rules) for name in names], rules, *random_decks(rules, 0, 30), 0
-    )
+    ).points
     assert [(result.a, result.b) for result in evaluation.results] == list(
         itertools.combinations(names, 2)
     )
@@ -255,7 +256,7 @@ def test_one_seat_against_all_others(quick_matches):
     rules = Rules(players=3)
     [result] = evaluate(["greedy", "random"], rules, deals=30).results
     greedy, random = load("greedy", rules), load("random", rules)
-    points = play_decks([greedy, random, random], rules, *random_decks(rules, 0, 30), 0)
+    points = play_decks([greedy, random, random], rules, *random_decks(rules, 0, 30), 0).points
     mine, best = points[:, :, 0], points[:, :, 1:].max(axis=2)
     assert result.mean == pytest.approx((mine - points[:, :, 1:].mean(axis=2)).mean())
     assert (result.wins, result.draws) == ((mine > best).sum(), (mine == best).sum())
@@ -269,20 +270,95 @@ def test_any_number_of_shards_gives_the_same_result(monkeypatch):
     monkeypatch.setattr(arena, "BLOCK", 3)
     rules, agents = Rules(), [load("random"), Lowest(Rules())]
     decks, dealers = random_decks(rules, seed=1, deals=17)
-    whole = play_decks(agents, rules, decks, dealers, seed=1)
+    whole = play_decks(agents, rules, decks, dealers, seed=1).points
     sizes = [len(seeds) for _, _, seeds in agents[1].asked]
     for shards in (2, 3, 6):
         bounds = [3 * round(bound) for bound in np.linspace(0, 6, shards + 1)]
         agents[1].asked.clear()
         parts = [
-            play_decks(agents, rules, decks[a:b], dealers[a:b], seed=1, first=a)
+            play_decks(agents, rules, decks[a:b], dealers[a:b], seed=1, first=a).points
             for a, b in itertools.pairwise(bounds)
         ]
         assert (np.concatenate(parts) == whole).all()
         # In batches of the same sizes, so that sums in floats are rounded the same way.
         assert [len(seeds) for _, _, seeds in agents[1].asked] == sizes
     monkeypatch.setattr(arena, "BLOCK", 17)
-    assert (play_decks(agents, rules, decks, dealers, seed=1) == whole).all()
+    assert (play_decks(agents, rules, decks, dealers, seed=1).points == whole).all()
+
+
+# Records.
+
+
+@pytest.mark.parametrize(
+    ("rules", "names"),
+    [
+        (Rules(), ["counting", "greedy", "random"]),
+        (Rules(players=3, ace_points=2), ["counting", "greedy", "random"]),
+        (Rules(players=4, target=101), ["greedy", "random"]),
+        (Rules(players=5, packs=2), ["greedy", "random"]),
+    ],
+)
+def test_deals_that_are_kept_are_those_that_were_played(quick_matches, tmp_path, rules, names):
+    file = tmp_path / "deals.toml"
+    given = {"rules": rules, "deals": 5, "seed": 3}
+    evaluation = evaluate(names, **given, record=file, record_every=2)
+    assert evaluation == evaluate(names, **given)
+    records = read_records(file)
+    lineups = list(arena.find_lineups(len(names), rules.sides))
+    assert len(records) == len(lineups) * 3 * rules.sides  # decks 0, 2 and 4
+    decks, dealers = random_decks(rules, 3, 5)
+    left = iter(records)
+    for lineup, deck, seating in itertools.product(lineups, (0, 2, 4), range(rules.sides)):
+        record, entrants = next(left), [load(names[agent], rules, 3) for agent in lineup]
+        record.check()  # its scores too
+        [deal] = record.deals
+        assert (list(deal.deck), deal.dealer) == (decks[deck].tolist(), dealers[deck])
+        assert record.comments == (f"deck {deck} of seed 3, seating {seating}",)
+        assert record.agents == tuple(
+            names[lineup[(rules.side(seat) - seating) % rules.sides]]
+            for seat in range(rules.players)
+        )
+        points = play_by_hand(entrants, rules, decks[deck], dealers[deck], deck, 3, seating)
+        by_entrant = [deal.scores[(e + seating) % rules.sides] for e in range(rules.sides)]
+        assert by_entrant == points
+
+
+def test_a_file_of_deals_that_cannot_be_written_is_found_out_first(tmp_path):
+    with pytest.raises(OSError, match="cannot be written"):
+        evaluate(["greedy", Refusing()], deals=2, record=tmp_path / "no" / "deals.toml")
+    for every, words in ((0, "record_every is 0"), (True, "record_every is True")):
+        with pytest.raises(ValueError, match=words):
+            evaluate(["greedy", Refusing()], record=tmp_path / "deals", record_every=every)
+    with pytest.raises(ValueError, match="keeps 200002 deals"):
+        evaluate(["greedy", Refusing()], deals=100_001, record=tmp_path / "deals")
+
+
+class Refusing:
+    """An agent that is not to be asked."""
+
+    observation, rules = "basic", Rules()
+
+    def act(self, observations, masks, seeds=None):
+        raise AssertionError("played before everything was checked")
+
+
+def test_results_are_not_lost_with_the_deals(quick_matches, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left") as failed:
+        evaluate(["greedy", "random"], deals=2, record=tmp_path / "deals")
+    assert failed.value.__notes__ == [str(evaluate(["greedy", "random"], deals=2))]
+    assert not list(tmp_path.iterdir())
+
+
+def test_any_name_can_be_kept(quick_matches, tmp_path):
+    names = ["a\nb\x1b[2J\udc80\u2028", "ş" * 10_000]
+    evaluate(["greedy", "random"], deals=1, names=names, record=tmp_path / "deals")
+    first, second = read_records(tmp_path / "deals")[0].agents
+    assert first == "a?b?[2J??"
+    assert second.startswith("şş") and " … " in second and len(second) == 200
 
 
 # Intervals.

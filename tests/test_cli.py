@@ -18,6 +18,7 @@ import pisti_env
 from pisti_env import Rules, arena, cli
 from pisti_env.commands.rules import option_meanings
 from pisti_env.observation import describe
+from pisti_env.record import read_records
 from pisti_env.rules import PRESETS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -85,6 +86,25 @@ def test_evaluate_writes_json(pisti, tmp_path):
     assert list(tmp_path.iterdir()) == [file]
     data = json.loads(file.read_text())
     assert data == arena.evaluate(["greedy", "random"], "istanbul", 3).to_dict()
+
+
+def test_evaluate_keeps_deals(pisti, tmp_path):
+    file = tmp_path / "deals.toml"
+    ran = pisti(*EVALUATE, "--record", file, "--record-every", 2, "--json", tmp_path / "json")
+    assert ran.status == 0 and f"\ndeals written to {file}\n" in ran.out
+    assert len(read_records(file)) == 2 * 2
+    refused(pisti(*EVALUATE, "--record", file, "--json", f"{tmp_path}/./{file.name}"), "twice")
+    refused(pisti(*EVALUATE, "--record", file, "--record-every", 0), "record_every is 0")
+
+
+def test_a_full_disk_for_deals_leaves_the_results(pisti, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    ran = pisti(*EVALUATE, "--record", tmp_path / "deals")
+    assert ran.status == 2 and "greedy against random" in ran.out
+    assert len(ran.err.splitlines()) == 1 and "No space left on device" in ran.err
 
 
 @pytest.mark.parametrize(

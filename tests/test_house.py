@@ -15,6 +15,7 @@ PACKAGE = ROOT / "pisti_env"
 FLOORS = {
     "files": 0,  # files written whole or not at all
     "plain": 0,  # text for screens that lack some letters
+    "progress": 0,  # how far something is
     "quote": 0,  # how messages quote what a user gave
     "cards": 0,  # card ids, text in and out
     "rules": 0,  # which rules are played
@@ -34,6 +35,8 @@ FLOORS = {
     "record": 3,  # deals and matches as files
     "vector": 3,  # many tables at once
     "agents": 4,  # they see observation and mask
+    "kept_deals": 4,  # deals of the arena as records
+    "results": 4,  # what the arena found
     "arena": 5,  # mirrored deals, intervals
     "openspiel": 5,  # the game for OpenSpiel, and agents in it
     "single": 5,  # one learner against agents, with Gymnasium

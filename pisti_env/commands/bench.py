@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from pisti_env.commands.arguments import add_json
-from pisti_env.commands.screen import check_file, tell_and_write
+from pisti_env.commands.screen import check_files, tell_and_write
 
 
 def add_parser(commands: Any) -> None:
@@ -33,6 +33,6 @@ def run_bench(options: argparse.Namespace) -> None:
         raise ValueError(f"seconds is {options.seconds}; expected a number above 0")
     if options.rounds < 1:
         raise ValueError(f"rounds is {options.rounds}; expected an int of 1 or more")
-    check_file(options.json)
+    check_files(options.json)
     benchmark = bench.run(options.seconds, options.rounds)
     tell_and_write(bench.report(benchmark), options.json, benchmark)

@@ -3,12 +3,13 @@
 import argparse
 import contextlib
 import warnings
+from pathlib import Path
 from typing import Any
 
 from pisti_env.agents import load
 from pisti_env.agents.baselines import BASELINES
 from pisti_env.commands.arguments import add_json, add_rules, agent_names, importing_from_here
-from pisti_env.commands.screen import check_file, tell_and_write, warn
+from pisti_env.commands.screen import check_files, tell, tell_and_write, warn
 from pisti_env.rules import Rules, parse_rules, rules_text
 
 
@@ -45,6 +46,16 @@ def add_parser(commands: Any) -> None:
         help="play on a Ray cluster: the one at HOST:PORT; without ADDRESS that of RAY_ADDRESS, or "
         "all cores of this machine",
     )
+    command.add_argument(
+        "--record", type=Path, metavar="FILE", help="keep the deals there, as pisti replay reads"
+    )
+    command.add_argument(
+        "--record-every",
+        type=int,
+        default=1,
+        metavar="N",
+        help="keep every N-th deck, in all its seatings (default: %(default)s)",
+    )
     add_json(command)
     command.set_defaults(run=evaluate)
 
@@ -55,7 +66,7 @@ def evaluate(options: argparse.Namespace) -> None:
     from pisti_env.cluster import playing_on_ray
 
     rules = None if options.rules is None else parse_rules(options.rules)
-    check_file(options.json)
+    check_files(options.json, options.record)
     with contextlib.ExitStack() as stack:
         stack.enter_context(importing_from_here())
         if rules is None:
@@ -66,21 +77,30 @@ def evaluate(options: argparse.Namespace) -> None:
             play = stack.enter_context(playing_on_ray(options.ray or None))
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore", UserWarning)  # they are in `evaluation.notes` too
-        evaluation = arena.evaluate(
-            options.agents,
-            rules,
-            options.deals,
-            options.seed,
-            sample=options.sample or None,
-            strict=options.strict,
-            first_only=options.first_only,
-            progress=True,
-            play=play,
-        )
+        try:
+            evaluation = arena.evaluate(
+                options.agents,
+                rules,
+                options.deals,
+                options.seed,
+                sample=options.sample or None,
+                strict=options.strict,
+                first_only=options.first_only,
+                progress=True,
+                play=play,
+                record=options.record,
+                record_every=options.record_every,
+            )
+        except OSError as error:  # of the records, which are written last: the results are its note
+            for note in getattr(error, "__notes__", ()):
+                tell(note)
+            raise
     for note in evaluation.notes:
         warn(note)
     text = (
         f"{evaluation.deals:,} decks, each in {rules.sides} seatings; "
         f"rules {rules_text(rules)} ({rules.hash}); seed {evaluation.seed}\n\n{evaluation}"
     )
+    if options.record is not None:
+        text += f"\n\ndeals written to {options.record}"
     tell_and_write(text, options.json, evaluation.to_dict())

@@ -50,12 +50,17 @@ def _print_no_more() -> None:
         os.close(nowhere)
 
 
-def check_file(path: Path | None) -> None:
-    """Raise `OSError` now, rather than after a long computation, if a file cannot be written."""
-    if path is None:
-        return
-    for stream in (1, 2):  # text for the screen would go to the file that is replaced, and be lost
-        with contextlib.suppress(OSError):
-            if os.path.samestat(os.fstat(stream), os.stat(path)):
-                raise ValueError(f"{path} cannot be written: what is printed goes there already")
-    check_can_write(path)
+def check_files(*paths: Path | None) -> None:
+    """Raise `OSError` now, rather than after a long computation, if a file cannot be written, and
+    `ValueError` if one is given twice, or is where text for the screen goes; None is no file."""
+    given = [path for path in paths if path is not None]
+    for number, path in enumerate(given):
+        if os.path.realpath(path) in map(os.path.realpath, given[:number]):
+            raise ValueError(f"{path} is given twice; expected a file for each thing to be written")
+        for stream in (1, 2):  # it would go to the file that is replaced, and be lost
+            with contextlib.suppress(OSError):
+                if os.path.samestat(os.fstat(stream), os.stat(path)):
+                    raise ValueError(
+                        f"{path} cannot be written: what is printed goes there already"
+                    )
+        check_can_write(path)
