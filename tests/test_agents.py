@@ -103,8 +103,50 @@ def test_greedy_and_counting_play_as_defined(case):
         scores = counting_scores(view, rules, seen)
         best = min(scores, key=lambda card: (-scores[card][0], card))
         assert ask(counting, env) == best, (rules, view, scores)
+        shown = env.observe_as(env.agent_selection, "full")
+        told = counting.scores(shown["observation"], shown["action_mask"])
+        assert {card: told[card] for card in view.hand} == {
+            card: float(score) for card, (score, _) in scores.items()
+        }
         decided += 1
     assert decided > 10 * TABLES
+
+
+@pytest.mark.parametrize("name", ["greedy", "counting"])
+def test_the_best_score_is_what_a_baseline_plays(name):
+    for env, rules, _, _ in decisions(seeded("scores", name), TABLES):
+        agent = load(name, rules)
+        shown = env.observe_as(env.agent_selection, agent.observation)
+        observation, mask = shown["observation"], shown["action_mask"]
+        scores = agent.scores(observation, mask)
+        assert (np.isfinite(scores) == (mask != 0)).all()
+        assert scores.argmax() == agent.act(observation, mask)
+        probabilities = agent.probabilities(observation, mask)
+        assert probabilities[scores.argmax()] == 1 and probabilities.sum() == 1
+        assert np.isnan(agent.value(observation))
+
+
+def test_random_finds_every_card_equally_likely():
+    agent, masks = load("random"), np.zeros((2, 52), np.int8)
+    masks[0, [3, 17, 40, 51]] = masks[1, 5] = 1
+    observations = np.zeros((2, describe("basic", agent.rules).size), np.float32)
+    probabilities = agent.probabilities(observations, masks)
+    assert probabilities[0, [3, 17, 40, 51]].tolist() == [0.25] * 4
+    assert probabilities[1, 5] == 1 and probabilities.sum() == 2
+    assert np.isnan(agent.value(observations)).tolist() == [True, True]
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_what_a_player_thinks_is_refused_as_a_decision_is(name):
+    agent = load(name)
+    observation = np.zeros(describe(agent.observation, agent.rules).size, np.float32)
+    for think in (agent.probabilities, agent.scores):
+        with pytest.raises(ValueError, match="mask 0 has no legal action"):
+            think(observation, np.zeros(52, np.int8))
+        with pytest.raises(ValueError, match=r"shapes \(1,\) and \(52,\); expected"):
+            think(np.zeros(1), np.ones(52, np.int8))
+    with pytest.raises(ValueError, match=r"observation has shape \(1,\); expected"):
+        agent.value(np.zeros(1))
 
 
 def test_every_case_of_counting_comes_up():

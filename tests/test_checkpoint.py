@@ -28,11 +28,12 @@ from pisti_env.agents.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-from pisti_env.agents.policy import PolicyAgent, sample
+from pisti_env.agents.policy import PolicyAgent, multiply, sample
 from pisti_env.files import check_can_write, is_temporary, write_file
 from pisti_env.vector import DealBatch
 
 ROOT = Path(__file__).resolve().parents[1]
+SHIPPED = sorted(ROOT.glob("checkpoints/*.safetensors"))
 
 
 def make(rules=None, observation="kinds", hidden=(8, 6), seed=0, **metadata):
@@ -610,6 +611,88 @@ def test_draws_are_legal_and_as_likely_as_said():
     assert (np.abs(seen - expected) < 5 * np.sqrt(expected / size) + 1e-9).all()
 
 
+def test_the_probabilities_are_those_of_draws_and_of_the_best_card():
+    observations, masks = moments()
+    agent = PolicyAgent(make())
+    probabilities = agent.probabilities(observations, masks)
+    weights = np.exp(agent.logits(observations)) * masks
+    assert np.allclose(probabilities, weights / weights.sum(axis=1, keepdims=True))
+    assert (probabilities[masks == 0] == 0).all()
+    assert np.allclose(probabilities.sum(axis=1), 1)
+    assert np.array_equal(probabilities.argmax(axis=1), agent.act(observations, masks))
+    assert np.array_equal(
+        agent.scores(observations, masks)[masks != 0], agent.logits(observations)[masks != 0]
+    )
+    one = agent.probabilities(observations[3], masks[3])
+    assert one.shape == (15,) and np.array_equal(one, probabilities[3])
+    with pytest.raises(ValueError, match="mask 0 has no legal action"):
+        agent.probabilities(observations, masks * 0)
+
+
+def test_the_value_is_in_points():
+    observations, _ = moments()
+    checkpoint = make()
+    hidden = observations.astype(np.float64)
+    for weight, bias in zip(checkpoint.weights[:-1], checkpoint.biases[:-1], strict=True):
+        hidden = np.maximum(hidden @ weight.T + bias, 0)
+    value = np.random.default_rng(0).normal(size=(1, hidden.shape[1])).astype(np.float32)
+    expected = (hidden @ value.T)[:, 0] + 0.5
+    head = (value, np.array([0.5], np.float32))
+    for scale, told in [(0.1, 0.1), (1.0, None), (1.0, "much"), (1.0, 0), (1.0, True)]:
+        training = {} if told is None else {"reward_scale": told}
+        metadata = {**checkpoint.metadata, "training": training}
+        agent = PolicyAgent(dataclasses.replace(checkpoint, value=head, metadata=metadata))
+        assert np.allclose(agent.value(observations), expected / scale)
+    assert type(agent.value(observations[0])) is float
+    without = PolicyAgent(dataclasses.replace(checkpoint, value=None))
+    assert np.isnan(without.value(observations)).all()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)
+def test_the_value_of_a_shipped_policy_is_what_deals_bring(file):
+    """On average, early and late: the slope of points over value is 1."""
+    agent = players.load(file)
+    batch = DealBatch(2_000, agent.rules, observation=agent.observation, seed=1)
+    values, sides, gains = [], [], []
+    for _ in range(agent.rules.num_plays):
+        values.append(agent.value(batch.observations))
+        sides.append(batch.seats % agent.rules.sides)
+        gained, _ = batch.step(agent.act(batch.observations, batch.action_masks))
+        gains.append(gained.copy())
+    rest = np.cumsum(gains[::-1], axis=0)[::-1]  # from a play on
+    brought = np.take_along_axis(rest, np.array(sides)[:, :, np.newaxis], axis=2)[:, :, 0]
+    for plays in (slice(None, 8), slice(-8, None)):
+        slope = np.polyfit(np.ravel(values[plays]), brought[plays].ravel(), 1)[0]
+        assert 0.85 < slope < 1.2
+
+
+def test_with_32_bits_a_policy_plays_the_same_cards_but_for_equals():
+    observations, masks = moments(tables=2_000)
+    agent = PolicyAgent(make(hidden=(64, 64)))
+    other = agent.with_32_bits()
+    assert np.allclose(other.logits(observations), agent.logits(observations), atol=1e-4)
+    same = other.act(observations, masks) == agent.act(observations, masks)
+    assert same.mean() > 0.999
+    assert agent.logits(observations[:1]).dtype == np.float64
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("inputs", range(1, 14))
+def test_a_sum_is_in_the_order_of_its_inputs(inputs):
+    """To the last bit, however many of them are taken at a time."""
+    random = np.random.default_rng(inputs)
+    rows = random.normal(size=(5, inputs)) * (random.random((5, inputs)) < 0.8)
+    weight, bias = random.normal(size=(inputs, 3)), random.normal(size=3)
+    for row, outputs in zip(rows, multiply(rows, weight, bias), strict=True):
+        for output in range(3):
+            total = bias[output]
+            for number in range(inputs):
+                if row[number] != 0:
+                    total = total + row[number] * weight[number, output]
+            assert outputs[output] == total
+
+
 def test_extremes_are_drawn_from_too():
     logits = np.array([[-np.inf, 1e4, -1e4, -np.inf], [-np.inf, -1e4, -1e4, -np.inf]])
     for number in (0.0, 0.5, 1 - 2.0**-53):
@@ -653,9 +736,6 @@ def test_playing_needs_no_torch(path):
         check=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-
-
-SHIPPED = sorted(ROOT.glob("checkpoints/*.safetensors"))
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: file.stem)

@@ -19,7 +19,8 @@ from pisti_env.rules import Rules
 
 
 class Random(Player):
-    """Plays each card of the hand with equal probability; of two equal cards it sees one."""
+    """Plays each card of the hand with equal probability; of two equal cards it sees one. All cards
+    have the score 0."""
 
     observation = "basic"  # the cheapest encoding whose actions are cards
 
@@ -28,9 +29,17 @@ class Random(Player):
     ) -> None:
         choose_random(masks, self._draw(len(rows), seeds), actions)
 
+    def _scores(self, rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        return np.where(masks, 0.0, -np.inf)
+
+    def _probabilities(self, rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        legal = masks != 0
+        return legal / legal.sum(axis=1, keepdims=True)
+
 
 class Greedy(Player):
-    """Captures by rank if it can, else by a jack, else plays its cheapest card."""
+    """Captures by rank if it can, else by a jack, else plays its cheapest card. The scores: 2, 1,
+    and for the others from 0 for the cheapest card of the deck down to -1 for the dearest."""
 
     observation = "basic"
 
@@ -53,6 +62,14 @@ class Greedy(Player):
         self, rows: np.ndarray, masks: np.ndarray, seeds: np.ndarray | None, actions: np.ndarray
     ) -> None:
         choose_greedy(rows, masks, self._pieces["top"][0], self._places, actions)
+
+    def _scores(self, rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        top = rows[:, slice(*self._pieces["top"])]
+        top_ranks = np.where(top.any(axis=1), top.argmax(axis=1) % NUM_RANKS, -1)[:, np.newaxis]
+        ranks = np.arange(NUM_CARDS) % NUM_RANKS
+        scores = np.where((ranks == JACK) & (top_ranks >= 0), 1.0, -self._places / NUM_CARDS)
+        scores = np.where(ranks == top_ranks, 2.0, scores)
+        return np.where(masks, scores, -np.inf)
 
 
 class Counting(Player):
@@ -81,7 +98,7 @@ class Counting(Player):
             copies,
         )
         start = {name: first for name, (first, _) in self._pieces.items()}
-        self._read = Places(
+        self._places = Places(
             top=start["top"],
             pile=start["pile"],
             pile_size=start["pile_size"],
@@ -97,7 +114,12 @@ class Counting(Player):
     ) -> None:
         unseen, legal = np.empty(NUM_RANKS, np.float32), np.empty(NUM_CARDS, np.int64)
         choose = quick(choose_counting)
-        choose(rows, masks, self._read, self._deck, unseen, legal, actions)
+        choose(rows, masks, self._places, self._deck, unseen, legal, actions)
+
+    def _scores(self, rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        unseen, scores = np.empty(NUM_RANKS, np.float32), np.full(masks.shape, -np.inf)
+        score_counting(rows, masks, self._places, self._deck, unseen, scores)
+        return scores
 
 
 class Places(NamedTuple):
@@ -200,13 +222,7 @@ def choose_counting(rows, masks, places, deck, unseen, legal, actions):
     """Choose as `Counting` does. `unseen` (13,) float32 and `legal` (52,) int64 are for it to write
     in."""
     for i in range(len(rows)):
-        row = rows[i]
-        top = find_top(row, places.top)
-        size = to_count(row[places.pile_size], deck.size)
-        points = np.int64(0)
-        for card in range(NUM_CARDS):
-            points += to_count(row[places.pile + card], deck.num_packs) * deck.card_points[card]
-        count_unseen(row, places, deck, unseen)
+        top, size, points = look_at_table(rows[i], places, deck, unseen)
         best, best_score = -1, np.int64(0)
         for k in range(find_legal(masks[i], legal)):
             card = legal[k]
@@ -217,6 +233,32 @@ def choose_counting(rows, masks, places, deck, unseen, legal, actions):
             if best < 0 or score > best_score:
                 best, best_score = card, score
         actions[i] = best
+
+
+@compiled
+def score_counting(rows, masks, places, deck, unseen, scores):
+    """Set `scores` (n, 52) of legal cards to what `Counting` ranks them by. `unseen` (13,) float32
+    is for it to write in."""
+    for i in range(len(rows)):
+        top, size, points = look_at_table(rows[i], places, deck, unseen)
+        for card in range(NUM_CARDS):
+            if masks[i, card] != 0:
+                rank = card % NUM_RANKS
+                own_points, left = deck.card_points[card], np.int64(unseen[rank])
+                scores[i, card] = score_times_ten(rank, top, size, points, own_points, left) / 10
+
+
+@inlined
+def look_at_table(row, places, deck, unseen):
+    """Return the top card's rank, -1 on an empty table, the pile's size, and the points that lie
+    face up in it; set `unseen` (13,) as `count_unseen` does."""
+    top = find_top(row, places.top)
+    size = to_count(row[places.pile_size], deck.size)
+    points = np.int64(0)
+    for card in range(NUM_CARDS):
+        points += to_count(row[places.pile + card], deck.num_packs) * deck.card_points[card]
+    count_unseen(row, places, deck, unseen)
+    return top, size, points
 
 
 @inlined

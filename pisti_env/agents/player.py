@@ -63,15 +63,8 @@ class Player(abc.ABC):
         With `seeds`, uint64 (n,), what is drawn depends on them alone. Raises `ValueError` for
         arrays that do not fit, and a mask without a legal action.
         """
-        rows = np.ascontiguousarray(np.atleast_2d(observation), np.float32)
-        masks = np.ascontiguousarray(np.atleast_2d(action_mask), np.int8)
+        rows, masks = self._read(observation, action_mask)
         number = len(rows)
-        if rows.shape != (len(masks), self._size) or masks.shape != (number, self._num_actions):
-            raise ValueError(
-                f"observation and mask have shapes {np.shape(observation)} and "
-                f"{np.shape(action_mask)}; expected those of the encoding {self.observation!r} "
-                f"under these rules, ({self._size},) and ({self._num_actions},), or a batch of them"
-            )
         if seeds is not None:
             seeds = np.atleast_1d(seeds)
             if seeds.shape != (number,) or seeds.dtype.kind not in "iu" or (seeds < 0).any():
@@ -85,6 +78,82 @@ class Player(abc.ABC):
         if not legal.all():
             raise ValueError(f"mask {int(legal.argmin())} has no legal action")
         return actions if np.ndim(action_mask) == 2 else int(actions[0])
+
+    def probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        """Return how likely the player finds each action, float64: (a,) for one observation (d,)
+        and its mask (a,), (n, a) for (n, d) and (n, a). They are 0 for illegal ones, and add up
+        to 1.
+
+        A policy with `sample` draws from them, and without plays the most likely action; of the
+        baselines, `random` draws, and the others play one card with probability 1. Raises
+        `ValueError` as `act` does.
+        """
+        rows, masks = self._read_legal(observation, action_mask)
+        probabilities = self._probabilities(rows, masks)
+        return probabilities if np.ndim(action_mask) == 2 else probabilities[0]
+
+    def scores(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        """Return what the player ranks actions by, float64 of the shape of `action_mask`: -inf for
+        illegal ones. It plays the one with the highest score, the lowest on ties, unless it draws.
+        A policy's are its logits; the baselines tell in their docstrings what theirs are.
+
+        Raises `ValueError` as `act` does.
+        """
+        rows, masks = self._read_legal(observation, action_mask)
+        scores = self._scores(rows, masks)
+        return scores if np.ndim(action_mask) == 2 else scores[0]
+
+    def value(self, observation: np.ndarray) -> float | np.ndarray:
+        """Return what the player expects of the rest of the deal, in points that its side gains
+        more than the mean of the others: a float for one observation (d,), float64 (n,) for
+        (n, d). NaN from a player that estimates none, as the baselines do not.
+
+        Raises `ValueError` for an array that does not fit.
+        """
+        rows = np.ascontiguousarray(np.atleast_2d(observation), np.float32)
+        if rows.shape != (len(rows), self._size):
+            raise ValueError(
+                f"observation has shape {np.shape(observation)}; expected that of the encoding "
+                f"{self.observation!r} under these rules, ({self._size},), or a batch of them"
+            )
+        values = self._value(rows)
+        return values if np.ndim(observation) == 2 else float(values[0])
+
+    def _read(
+        self, observation: np.ndarray, action_mask: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return observations (n, d) float32 and masks (n, a) int8, of which one has a row."""
+        rows = np.ascontiguousarray(np.atleast_2d(observation), np.float32)
+        masks = np.ascontiguousarray(np.atleast_2d(action_mask), np.int8)
+        if rows.shape != (len(masks), self._size) or masks.shape[1:] != (self._num_actions,):
+            raise ValueError(
+                f"observation and mask have shapes {np.shape(observation)} and "
+                f"{np.shape(action_mask)}; expected those of the encoding {self.observation!r} "
+                f"under these rules, ({self._size},) and ({self._num_actions},), or a batch of them"
+            )
+        return rows, masks
+
+    def _read_legal(
+        self, observation: np.ndarray, action_mask: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return what `_read` does; raise `ValueError` for a mask without a legal action."""
+        rows, masks = self._read(observation, action_mask)
+        legal = masks.any(axis=1)
+        if not legal.all():
+            raise ValueError(f"mask {int(legal.argmin())} has no legal action")
+        return rows, masks
+
+    def _probabilities(self, rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """Return (n, a): 1 for the action that is played, in a player that draws nothing."""
+        chosen = self._scores(rows, masks).argmax(axis=1)
+        return np.eye(self._num_actions)[chosen]
+
+    def _value(self, rows: np.ndarray) -> np.ndarray:
+        return np.full(len(rows), np.nan)
+
+    @abc.abstractmethod
+    def _scores(self, rows: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """Return the scores (n, a), -inf where `masks` is 0."""
 
     @abc.abstractmethod
     def _choose(
