@@ -8,7 +8,7 @@ from typing import Any
 from pisti_env.quote import shorten
 from pisti_env.rules import Rules
 
-DEFAULT_TARGET = 151  # of the matches whose chances are told, where the rules name none
+DEFAULT_TARGET = 151  # of a match, where the rules name none
 
 
 @dataclasses.dataclass(frozen=True)

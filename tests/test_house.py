@@ -35,6 +35,7 @@ FLOORS = {
     "record": 3,  # deals and matches as files
     "vector": 3,  # many tables at once
     "agents": 4,  # they see observation and mask
+    "replay": 4,  # records on a screen, a page, in pictures
     "kept_deals": 4,  # deals of the arena as records
     "results": 4,  # what the arena found
     "arena": 5,  # mirrored deals, intervals

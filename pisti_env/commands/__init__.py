@@ -4,7 +4,7 @@
 where it runs, so that `pisti --help` does not wait for it.
 """
 
-from pisti_env.commands import bench, evaluate, rules
+from pisti_env.commands import bench, check, evaluate, replay, rules, watch
 
-COMMANDS = (evaluate, bench, rules)
+COMMANDS = (watch, evaluate, replay, check, rules, bench)
 """In the order of the help."""

@@ -4,11 +4,12 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pisti_env.agents import shipped_checkpoints
+from pisti_env.agents import load, shipped_checkpoints
 from pisti_env.agents.baselines import BASELINES
+from pisti_env.rules import Rules, parse_rules
 
 
 def agent_names() -> str:
@@ -32,6 +33,15 @@ def add_rules(
         metavar="RULES",
         help=f"a preset, fields, or both: istanbul,players=4 (default: {default_text})",
     )
+
+
+def rules_of(text: str | None, agents: Sequence[str]) -> Rules:
+    """Return the rules that --rules names; without it those of the first agent that is a policy,
+    or the standard ones if none is."""
+    if text is not None:
+        return parse_rules(text)
+    policies = [name for name in agents if name not in BASELINES]
+    return load(policies[0]).rules if policies else Rules()
 
 
 def add_json(command: argparse.ArgumentParser) -> None:

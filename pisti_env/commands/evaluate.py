@@ -6,11 +6,15 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from pisti_env.agents import load
-from pisti_env.agents.baselines import BASELINES
-from pisti_env.commands.arguments import add_json, add_rules, agent_names, importing_from_here
+from pisti_env.commands.arguments import (
+    add_json,
+    add_rules,
+    agent_names,
+    importing_from_here,
+    rules_of,
+)
 from pisti_env.commands.screen import check_files, tell, tell_and_write, warn
-from pisti_env.rules import Rules, parse_rules, rules_text
+from pisti_env.rules import rules_text
 
 
 def add_parser(commands: Any) -> None:
@@ -65,13 +69,10 @@ def evaluate(options: argparse.Namespace) -> None:
     from pisti_env import arena
     from pisti_env.cluster import playing_on_ray
 
-    rules = None if options.rules is None else parse_rules(options.rules)
     check_files(options.json, options.record)
     with contextlib.ExitStack() as stack:
         stack.enter_context(importing_from_here())
-        if rules is None:
-            policies = [name for name in options.agents if name not in BASELINES]
-            rules = load(policies[0]).rules if policies else Rules()
+        rules = rules_of(options.rules, options.agents)
         play = None
         if options.ray is not None:
             play = stack.enter_context(playing_on_ray(options.ray or None))

@@ -36,10 +36,20 @@ def tell_and_write(text: str, path: Path | None, data: object) -> None:
 
 
 def warn(text: str) -> None:
+    """Print a warning to stderr if that can be written."""
+    note(f"warning: {text}")
+
+
+def note(text: str) -> None:
     """Print a line to stderr if that can be written."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
-            print(f"warning: {text}", file=sys.stderr)
+            print(text, file=sys.stderr)
+
+
+def on_terminal() -> bool:
+    """Return whether somebody reads standard output on a terminal and answers there."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
 
 def _print_no_more() -> None:

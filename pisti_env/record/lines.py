@@ -90,7 +90,7 @@ def places(text: str) -> Iterator[Place]:
                 if table in newest:
                     table = (*table, newest[table])
             for inner in [path for path in newest if len(path) > len(table)]:
-                if brackets == 2 and inner[: len(table)] == table:
+                if brackets == 2 and inner[: len(table) - 1] == table[:-1]:
                     del newest[inner]
             if not keys or not text.startswith("]" * brackets, reader.at):
                 return
