@@ -40,7 +40,8 @@ def test_the_wheel_holds_the_package_and_the_checkpoints(wheel):
         f"pisti_env/checkpoints/{path.name}" for path in ROOT.glob("checkpoints/*.safetensors")
     }
     font = {f"pisti_env/render/Inter-{name}" for name in ("SemiBold.otf", "LICENSE.txt")}
-    assert held == package | policies | font | {"pisti_env/py.typed"}
+    others = {"pisti_env/py.typed", "pisti_env/replay/page.html"}
+    assert held == package | policies | font | others
 
 
 def test_the_wheel_works_without_the_checkout(wheel, tmp_path):
