@@ -393,6 +393,17 @@ def test_a_page_has_all_pictures_and_sentences(pisti, file, match):
     assert found.texts["h1"] == "ayşe against bora"
 
 
+def test_the_end_of_a_deal_is_not_that_of_the_match(match):
+    found = Page(page(match))
+    for number in range(len(match.deals)):
+        what = "match" if number + 1 == len(match.deals) else "deal"
+        a, b = match.deals[number].scores if what == "deal" else match.scores_before(number + 1)
+        told = f"{'ayşe' if a > b else 'bora'} wins the {what}"
+        assert (told if a != b else f"the {what} has no single winner") in found.pictures(number)[
+            -1
+        ]
+
+
 def test_a_page_needs_no_network_and_runs_its_own_script_alone(deal):
     text = page(deal)
     found = Page(text)
@@ -478,8 +489,9 @@ def test_the_script_of_a_page_shows_what_is_asked_for(tmp_path, match):
 
 
 BROWSER = """
+Set.prototype.remove = Set.prototype.delete;
 class Element {
-  children = []; attributes = {}; listeners = {}; tagName = "DIV";
+  classList = new Set(); children = []; attributes = {}; listeners = {}; tagName = "DIV";
   get firstChild() { return this.children[0]; }
   addEventListener(name, run) { this.listeners[name] = run; }
   setAttribute(name, value) { this.attributes[name] = value; }

@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
+from pisti_env.checks import find_decided
 from pisti_env.knowledge import LastPlay, View
 from pisti_env.render import card
 from pisti_env.render.lettering import cut, lettered, width_of
@@ -172,15 +175,17 @@ def _cards(count: int) -> str:
 
 
 def _sheet(shown: Shown, middle: Middle) -> str:
-    """Draw the score of the last deal: who wins, and a line for each side."""
+    """Draw the score of the last deal: who wins it, or the match that it has decided, and a line
+    for each side."""
     view = shown.view
     if view.last_deal is None:
         return ""
     match, pairs = view.rules.target is not None, view.rules.pairs
     heads = ("cards", "pişti", "points") + (("match",) if match else ())
-    points = [side["match_points" if match else "points"] for side in view.last_deal]
+    over = match and find_decided(view.rules, np.array([view.match_scores])) >= 0
+    what = "match" if over else "deal"
+    points = [side["match_points" if over else "points"] for side in view.last_deal]
     winners = [side for side, count in enumerate(points) if count == max(points)]
-    what = "match" if match else "deal"
     title = f"the {what} has no single winner"
     if len(winners) == 1:
         name = shown.side_name(winners[0])

@@ -15,6 +15,8 @@ from typing import Any
 
 from pisti_env.record import Record
 from pisti_env.render import svg, tell_play
+from pisti_env.render.picture import FONT
+from pisti_env.render.raster import FONT_FILE
 from pisti_env.replay.moments import check_moment, moments, names_of, title_of
 from pisti_env.replay.text import score_text
 from pisti_env.rules import rules_text
@@ -50,8 +52,11 @@ def page(
             sentences.append(tell_play(shown.view, names))
             comments.append("\n".join(shown.comments))
             on_picture(1)
+        scores = record.deals[number].scores
+        points = "unfinished" if scores is None else " : ".join(map(str, scores))
         deals.append(
             {
+                "name": f"{number} ({points})",
                 "pictures": pictures,
                 "plays": sentences,
                 "comments": comments,
@@ -63,7 +68,9 @@ def page(
     template = TEMPLATE.read_text(encoding="utf-8")
     [script] = _SCRIPT.findall(template)
     values = {
-        "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "script_hash": _base64(hashlib.sha256(script.encode()).digest()),
+        "font": FONT,
+        "font_data": _base64(FONT_FILE.read_bytes()),  # in which the pictures' text fits its place
         "title": html.escape(title_of(record)),
         "about": html.escape(_about(record)),
         "comments": "".join(f'<p class="comment">{html.escape(c)}</p>' for c in record.comments),
@@ -84,6 +91,10 @@ def _about(record: Record) -> str:
     if record.viewer is None:
         told.append("all hands face up")
     return "; ".join(told)
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def _json(data: Any) -> str:
