@@ -212,7 +212,7 @@ def test_replay_prints_every_play_where_nobody_types(pisti, file, deal, match):
     for play in range(13):
         views = [deal.view(0, play, seat) for seat in (None, 0, 1)]
         assert as_text(views[0], views[1:], deal.agents) in ran.out
-    assert ran.out.count("\ndeal 0, play") == 13 and "  comment: why?\n" in ran.out
+    assert ran.out.count("\ndeal 0, play") == 13 and "  comment: why?\n    nobody" in ran.out
     assert re.findall(r"deal (\d), play (\d+) of", pisti("replay", file, "--play", 11).out) == [
         ("0", "11"),
         ("0", "12"),
@@ -461,7 +461,8 @@ def test_what_a_viewer_did_not_see_stands_nowhere(pisti, tmp_path, rules, viewer
     assert unknown and not any(card in text for card in unknown)
 
 
-def test_the_page_of_a_long_match_is_not_large(monkeypatch):
+@pytest.mark.compiled  # hundreds of moments, each played from the start of its deal
+def test_the_page_of_a_long_match_is_not_large():
     rules = Rules(players=4, target=151)
     match = played(rules, ("a", "b", "a", "b"))
     match = dataclasses.replace(match, deals=match.deals[:10])

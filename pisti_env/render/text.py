@@ -8,6 +8,8 @@ from pisti_env.plain import printable
 from pisti_env.render.shown import check_shown, seat_names
 from pisti_env.rules import Rules
 
+_LONGEST_LABEL = 32  # characters to which the seats' names are filled up, so that all are in line
+
 _REASONS = {
     "cards": "card points",
     "pisti": "pişti",
@@ -32,13 +34,18 @@ def as_text(
     """
     shown = check_shown(view, reveal, names)
     rules, lines = view.rules, [_heading(view), _table(view)]
-    for seat, name in enumerate(shown.names):
+    labels = [
+        f"{name}{' (side ' + str(rules.side(seat)) + ')' if rules.pairs else ''}:"
+        for seat, name in enumerate(shown.names)
+    ]
+    width = min(_LONGEST_LABEL, max(map(len, labels)))
+    for seat, label in enumerate(labels):
         side, cards = rules.side(seat), view.hand_sizes[seat]
         marks = [word for word, is_it in _marks(view, seat) if is_it]
         known = None if reveal is None else shown.hands[seat]  # one's own has a line of its own
         hand = "▒" * cards if known is None else card_names(known)
         lines.append(
-            f"  {name}{' (side ' + str(side) + ')' if rules.pairs else ''}: "
+            f"  {label:<{width}} "
             f"{hand or '-':<{4 if reveal is None else 11}}  captured {view.captured[side]:>2}, "
             f"{view.public_points[side]:>3} points, "
             f"{view.pistis[side]} pişti, {view.jack_pistis[side]} jack pişti"

@@ -12,7 +12,9 @@ def text(record: Record, shown: Moment) -> str:
     most = len(record.deals[shown.deal].plays)
     lines = [f"deal {shown.deal}, play {shown.play} of {most}"]
     lines.append(as_text(shown.view, shown.reveal, names_of(record)))
-    lines += [f"  comment: {comment}" for comment in shown.comments]
+    for comment in shown.comments:
+        told = comment.replace("\n", "\n    ")
+        lines.append(f"  comment: {told}")
     if shown.play == most and record.deals[shown.deal].scores is not None:
         lines += ["", f"score: {score_text(record, shown.deal)}"]
     return "\n".join(lines)

@@ -7,6 +7,7 @@ import pytest
 import ray
 
 from pisti_env import cli, cluster
+from pisti_env.record import read_records
 
 
 @pytest.fixture(autouse=True)
@@ -29,10 +30,12 @@ def _small_shards(monkeypatch):
 )
 def test_a_cluster_finds_what_one_process_finds(arguments, tmp_path, capsys):
     one, many = tmp_path / "one.json", tmp_path / "many.json"
-    cli.main(["evaluate", *arguments, "--json", str(one)])
+    kept = ["--record-every", "7", "--record"]
+    cli.main(["evaluate", *arguments, "--json", str(one), *kept, f"{one}.toml"])
     printed = capsys.readouterr().out.replace("one.json", "many.json")
-    cli.main(["evaluate", *arguments, "--ray", "--json", str(many)])
+    cli.main(["evaluate", *arguments, "--ray", "--json", str(many), *kept, f"{many}.toml"])
     assert json.loads(one.read_text()) == json.loads(many.read_text())
+    assert read_records(f"{one}.toml") == read_records(f"{many}.toml")
     assert capsys.readouterr().out == printed
 
 
