@@ -39,6 +39,7 @@ FLOORS = {
     "kept_deals": 4,  # deals of the arena as records
     "results": 4,  # what the arena found
     "arena": 5,  # mirrored deals, intervals
+    "coach": 5,  # what a policy thinks, what each play cost
     "openspiel": 5,  # the game for OpenSpiel, and agents in it
     "single": 5,  # one learner against agents, with Gymnasium
     "bench": 6,  # how fast it is here

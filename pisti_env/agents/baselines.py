@@ -23,6 +23,7 @@ class Random(Player):
     have the score 0."""
 
     observation = "basic"  # the cheapest encoding whose actions are cards
+    draws = True
 
     def _choose(
         self, rows: np.ndarray, masks: np.ndarray, seeds: np.ndarray | None, actions: np.ndarray

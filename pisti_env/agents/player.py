@@ -36,11 +36,13 @@ class Agent(Protocol):
 class Player(abc.ABC):
     """Takes one observation or a batch, and checks it before and its actions after.
 
-    Attributes: `observation`, the encoding that `act` takes; `rules`, those that it was made for.
-    `seed` is for what it draws when it is given no seeds.
+    Attributes: `observation`, the encoding that `act` takes; `rules`, those that it was made for;
+    `draws`, whether it leaves to chance what it plays. `seed` is for what it draws when it is given
+    no seeds.
     """
 
     observation: str
+    draws = False
 
     def __init__(self, rules: Rules, seed: int = 0):
         self.rules = rules

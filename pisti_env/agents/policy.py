@@ -39,7 +39,7 @@ class PolicyAgent(Player):
         self.checkpoint = checkpoint
         self.observation = checkpoint.observation
         super().__init__(checkpoint.rules, seed)
-        self.sample = bool(sample)
+        self.draws = self.sample = bool(sample)
         if rules is not None:
             note = check_fit(checkpoint.path, self.rules, rules, self.observation, strict)
             if note is not None:
@@ -136,10 +136,9 @@ def _multiply(
         sums, number = outputs[row], 0
         for output in range(len(bias)):
             sums[output] = bias[output]
-        for place in range(len(weight)):
-            if rows[row, place] != 0:
-                used[number] = place
-                number += 1
+        for place in range(len(weight)):  # without an if, which the processor would guess wrong
+            used[number] = place
+            number += rows[row, place] != 0
         for first in range(0, number - 3, 4):
             a, b, c, d = used[first], used[first + 1], used[first + 2], used[first + 3]
             of_a, of_b, of_c, of_d = weight[a], weight[b], weight[c], weight[d]

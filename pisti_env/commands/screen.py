@@ -5,6 +5,8 @@ import errno
 import json
 import os
 import sys
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 from pisti_env.files import check_can_write, write_file
@@ -50,6 +52,16 @@ def note(text: str) -> None:
 def on_terminal() -> bool:
     """Return whether somebody reads standard output on a terminal and answers there."""
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
+
+
+@contextlib.contextmanager
+def telling_warnings() -> Iterator[None]:
+    """Print what agents warn of (`UserWarning`) to stderr afterwards, each once and on a line."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for text in dict.fromkeys(str(warning.message) for warning in warned):
+        warn(text)
 
 
 def _print_no_more() -> None:

@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import time
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from pisti_env.agents import Agent, load
 from pisti_env.commands.arguments import add_rules, agent_names, importing_from_here, rules_of
 from pisti_env.commands.records import viewer
-from pisti_env.commands.screen import check_files, on_terminal, tell, warn
+from pisti_env.commands.screen import check_files, on_terminal, tell, telling_warnings
 from pisti_env.record import Record
 from pisti_env.results import DEFAULT_TARGET
 from pisti_env.rules import Rules
@@ -75,8 +74,7 @@ def watch(options: argparse.Namespace) -> None:
         raise ValueError(f"pause is {pause}; expected seconds from 0 to {LONGEST_PAUSE}")
     check_seed(options.seed)
     check_files(options.record)
-    with importing_from_here(), warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always", UserWarning)
+    with importing_from_here(), telling_warnings():
         rules = rules_of(options.rules, options.agents)
         if options.match and rules.target is None:
             rules = dataclasses.replace(rules, target=DEFAULT_TARGET)
@@ -89,8 +87,6 @@ def watch(options: argparse.Namespace) -> None:
         record = play(
             rules, by_seat(agents, rules), list(map(name_for_record, names)), options.seed
         )
-    for text in dict.fromkeys(str(warning.message) for warning in warned):
-        warn(text)
     if options.record is not None:
         write_records(options.record, [record])
     shown = record if options.seat is None else record.seen_by(options.seat)

@@ -142,7 +142,7 @@ def deck_of(games: np.ndarray, rules: Rules) -> list[int]:
     jacks were turned up and put away."""
     deck = games["deck"][0, : rules.deck_size].tolist()
     jacks = games["shown_jacks"][0, : games["num_shown_jacks"][0]].tolist()
-    return _before_turning_up(rules, deck, jacks)
+    return before_turning_up(rules, deck, jacks)
 
 
 def _check_cards(known: Known) -> None:
@@ -179,7 +179,7 @@ def _check_starters_are_known(known: Known, tables: Tables) -> None:
 def seen_deck(known: Known) -> list[int]:
     """Return the deck, in dealing order, as far as the viewer knows it: NO_CARD for other cards. In
     what order a hand's cards lay nobody knows; first come those that were played from it."""
-    return _before_turning_up(known.rules, _lay_out(known), list(known.jacks))
+    return before_turning_up(known.rules, lay_out(known), list(known.jacks))
 
 
 def fill_in_deck(rules: Rules, deck: list[int]) -> list[int]:
@@ -197,7 +197,7 @@ def fill_in_deck(rules: Rules, deck: list[int]) -> list[int]:
 def _fill_in_deck(known: Known) -> list[int]:
     """Return a deck, in dealing order, of which the viewer sees what it knows; other cards are
     filled in from the lowest."""
-    rules, laid_out = known.rules, _lay_out(known)
+    rules, laid_out = known.rules, lay_out(known)
     counts = Counter(rules.deck_cards())
     counts.subtract(card for card in laid_out if card != NO_CARD)
     for card, count in counts.items():
@@ -207,10 +207,10 @@ def _fill_in_deck(known: Known) -> list[int]:
     if not all(map(_is_jack, laid_out[NUM_STARTERS:])):
         if rules.bottom_card_shown and known.bottom is None:
             raise Contradiction("bottom", "a card, since the stock was not all jacks")
-    return _before_turning_up(rules, laid_out, list(known.jacks))
+    return before_turning_up(rules, laid_out, list(known.jacks))
 
 
-def _lay_out(known: Known) -> list[int]:
+def lay_out(known: Known) -> list[int]:
     """Return the deck once jacks and a bottom card have been moved, as far as the viewer knows it;
     NO_CARD for other cards."""
     rules = known.rules
@@ -220,7 +220,7 @@ def _lay_out(known: Known) -> list[int]:
     if not face_down and rules.starter_jack == "pile":
         face_down = known.jacks[::-1]
     laid_out[game.FACE_DOWN - len(face_down) : game.FACE_DOWN] = face_down
-    fixed = _exposed(known)
+    fixed = exposed_places(known)
     for places, cards in _hands(known).items():
         _put_hand(laid_out, places, cards, {p: c for p, c in fixed.items() if p in places})
     for place, card in fixed.items():
@@ -246,7 +246,7 @@ def _too_often(card: int, times: int, rules: Rules) -> str:
     )
 
 
-def _exposed(known: Known) -> dict[int, int]:
+def exposed_places(known: Known) -> dict[int, int]:
     """Return the cards whose places in the laid-out deck everyone knows, by place."""
     rules = known.rules
     if rules.starter_jack == "pile":
@@ -293,7 +293,7 @@ def _put_hand(laid_out: list[int], places: range, cards: list[int], fixed: dict[
         laid_out[place] = card
 
 
-def _before_turning_up(rules: Rules, laid_out: list[int], jacks: list[int]) -> list[int]:
+def before_turning_up(rules: Rules, laid_out: list[int], jacks: list[int]) -> list[int]:
     """Return the deck as it was dealt, before jacks were turned up and put away."""
     starters, stock = laid_out[:NUM_STARTERS], laid_out[NUM_STARTERS:]
     if rules.starter_jack == "pile":
