@@ -77,6 +77,7 @@ def test_python_block_runs(number, tmp_path):
 # With these in the end, a command does what it says in little time.
 SMALL = {
     "evaluate": ["--deals", "2"],
+    "coach": ["--samples", "3"],
     "bench": ["--seconds", "0.001", "--rounds", "1"],
     "training.selfplay": "--minutes 0.02 --num-tables 8 --minibatch-size 64 --hidden 8".split(),
 }
@@ -120,6 +121,14 @@ def check_command(command: str, program: str, *arguments: str) -> None:
     else:
         assert program == "python" and arguments[0] == "-m", command
         run(sys.executable, *arguments, *SMALL[arguments[1]], cwd=Path.cwd())
+
+
+def test_the_coached_play_is_what_the_commands_beside_it_print(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    cli.main(["watch", "--seed", "27", "--record", "deal.toml"])
+    capsys.readouterr()
+    cli.main(["coach", "deal.toml", "--seat", "1", "--play", "19"])
+    assert f"```text\n{capsys.readouterr().out}```" in README
 
 
 @pytest.mark.skipif(not shutil.which("make"), reason="no make here")
