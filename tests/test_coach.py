@@ -169,6 +169,69 @@ def test_the_best_play_of_the_last_packet_is_that_of_a_naive_enumeration(case):
     assert ways[True] >= done // 5, ways
 
 
+def orders_of_the_deck(view, deck):
+    """How often each way to deal occurs among all orders of the deck that fit what a seat has seen
+    of the last packet, and a deck of each: {way: (orders, deck)}. `deck` is one that fits. None if
+    there are more than 7 places where an unknown card may lie."""
+    rules, size = view.rules, view.rules.hand_size
+    first = 4 + (rules.num_packets - 1) * rules.packet_size
+    places = [] if view.known_starters else [0, 1, 2]
+    hands = {}
+    for turn in range(rules.players):
+        seat = (view.dealer + 1 + turn) % rules.players
+        hands[seat] = range(first + turn * size, first + (turn + 1) * size)
+        places += [] if seat == view.viewer else hands[seat]
+    places += range(4 + rules.num_plays, rules.deck_size)
+    if len(places) > 7:
+        return None
+    played = {seat: Counter() for seat in hands}
+    for seat, card in view.plays[first - 4 :]:
+        played[seat][card] += 1
+    ways = {}
+    for cards in set(itertools.permutations([deck[place] for place in places])):
+        order = list(deck)
+        for place, card in zip(places, cards, strict=True):
+            order[place] = card
+        dealt = {seat: Counter(order[place] for place in hands[seat]) for seat in hands}
+        if all(played[seat] <= dealt[seat] for seat in hands):
+            way = (*(tuple(sorted(dealt[seat].elements())) for seat in hands), *sorted(order[:3]))
+            ways[way] = (ways.get(way, (0, 0))[0] + 1, order)
+    return ways
+
+
+TWINS = [
+    {"players": 2, "ranks": 4, "copies": 2, "hand_size": 2},
+    {"players": 2, "ranks": 3, "copies": 3, "hand_size": 3, "starters_seen_by": "all"},
+    {"players": 3, "ranks": 4, "copies": 2, "hand_size": 2},
+    {"players": 4, "partners": True, "ranks": 5, "copies": 2, "hand_size": 2},
+]
+
+
+@pytest.mark.parametrize("fields", TWINS)
+def test_with_twins_the_worths_are_means_over_all_orders_of_the_deck(fields):
+    """Of two packs, so a card may be one of two equal ones, and some ways to deal are likelier."""
+    rules = Rules(packs=2, **fields)
+    rng, uneven = seeded("orders", fields["players"], fields["ranks"]), 0
+    for _ in range(4 if SLOW else 25):
+        agent, ways = load(rng.choice(["greedy", "counting"]), rules), None
+        while ways is None or len(ways) < 2:
+            env = pisti_v0.raw_env(rules=rules)
+            env.reset(seed=rng.randrange(2**32))
+            for _ in range(rules.num_plays - rng.randint(1, rules.packet_size)):
+                mask = env.infos[env.agent_selection]["action_mask"]
+                env.step(int(rng.choice(np.flatnonzero(mask))))
+            view = view_to_play(env)
+            ways = None if view.shown_jacks else orders_of_the_deck(view, env.deck)
+        explanation = explain(view, agent)
+        assert explanation.is_exact and explanation.worlds == len(ways)
+        numbers = [number for number, _ in ways.values()]
+        uneven += len(set(numbers)) > 1
+        for choice in explanation.choices:
+            margins = [margin_of(choice.cards[0], deck, view, agent) for _, deck in ways.values()]
+            assert choice.worth.mean == pytest.approx(np.average(margins, weights=numbers))
+    assert uneven > 2
+
+
 def world_of(game, rules):
     """What tells a world from others that fit the same view: who holds what, in no order."""
     hands = tuple(
@@ -283,7 +346,7 @@ def test_what_a_play_takes_at_once_is_told_and_nothing_hidden():
         if len(env.deals) or after.to_play is None:
             break
         assert choice.captured_size == after.last_play.captured_size
-        assert choice.points == sum(gain.points for gain in after.last_play.gains)
+        assert choice.gains == after.last_play.gains
         takes[choice.captured_size > 0] += 1
     assert min(takes.values()) > 3
 
@@ -356,13 +419,28 @@ def test_intervals_hold_as_often_as_they_say():
 def test_an_explanation_is_read_as_text_and_as_json():
     explanation = explain(view_to_play(begun(plays=2)), "pisti-2p", samples=200)
     text = str(explanation)
-    assert all(len(line) < 100 for line in text.splitlines())
     assert text.count("best\n") == 2  # the heading, and the best play
     told = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
     assert [choice["worth"]["mean"] for choice in told["choices"]] == sorted(
         (choice.worth.mean for choice in explanation.choices), reverse=True
     )
     assert explain(told["position"], "pisti-2p", samples=200).choices == explanation.choices
+
+
+@pytest.mark.parametrize("samples", [1, 40])
+def test_the_text_of_an_explanation_has_92_columns_and_its_json_no_infinity(samples):
+    """With a long pile too, and after a single playout, which tells nothing of its error."""
+    for view in views_to_play(seeded("texts"), TABLES // 4, lambda view: len(view.pile) > 14):
+        explanation = explain(view, "greedy", samples)
+        text = str(explanation)
+        assert max(map(len, text.splitlines())) <= 92
+        assert text.count("±") == sum(
+            0 if explanation.is_exact else 1 + (choice is not explanation.choices[0])
+            for choice in explanation.choices
+        )
+        told = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
+        is_told = explanation.is_exact or samples > 1
+        assert all((one["worth"]["within"] is not None) == is_told for one in told["choices"])
 
 
 def test_what_cannot_be_explained_is_told_in_a_sentence():

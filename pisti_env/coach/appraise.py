@@ -1,6 +1,7 @@
 """What each play of a view is worth, as numbers: the part that `explain` and `coach` share."""
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -29,9 +30,14 @@ class Estimate(NamedTuple):
 
     mean: float
     within: float
+    """0 where nothing was left to chance; infinity if a single playout tells nothing of it."""
 
     def __str__(self) -> str:
         return f"{self.mean:+.2f} ± {self.within:.2f}"
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Return it as JSON has it, where there is no infinity: the half width is None then."""
+        return {"mean": self.mean, "within": self.within if isfinite(self.within) else None}
 
 
 @dataclass(frozen=True)

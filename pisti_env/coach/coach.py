@@ -52,9 +52,9 @@ class Judgement:
             "card": CARD_NAMES[self.card],
             "best": [CARD_NAMES[card] for card in self.best],
             "chosen": [CARD_NAMES[card] for card in self.chosen],
-            "worth": self.worth._asdict(),
-            "loss": self.loss._asdict(),
-            "loss_to_agent": self.loss_to_agent._asdict(),
+            "worth": self.worth.to_dict(),
+            "loss": self.loss.to_dict(),
+            "loss_to_agent": self.loss_to_agent.to_dict(),
             "is_clearly_worse": self.is_clearly_worse,
         }
 
@@ -92,8 +92,8 @@ class Coaching:
             "who": self.who,
             "agent": self.agent,
             "samples": self.samples,
-            "loss": self.loss._asdict(),
-            "loss_to_agent": self.loss_to_agent._asdict(),
+            "loss": self.loss.to_dict(),
+            "loss_to_agent": self.loss_to_agent.to_dict(),
             "plays": [judgement.to_dict() for judgement in self.plays],
         }
 

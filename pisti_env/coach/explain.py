@@ -1,5 +1,6 @@
 """What an agent thinks of a position: each legal play, how likely it is, and what it is worth."""
 
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from pisti_env.agents.hosting import check_agent
 from pisti_env.cards import CARD_NAMES, card_names
 from pisti_env.checks import is_int
 from pisti_env.coach.appraise import MOST_WORLDS, Appraisal, Estimate, appraise
-from pisti_env.knowledge import View, fill_in, known_of_view, make_view
+from pisti_env.knowledge import Gain, View, fill_in, known_of_view, make_view
 from pisti_env.position import Position, read_position, write_position
 from pisti_env.quote import quote, shorten
 from pisti_env.rules import Rules
@@ -19,6 +20,7 @@ from pisti_env.shuffle import check_seed
 
 # What a play gains at once, in public; the rest is known when the deal is scored.
 _AT_ONCE = ("cards", "pisti", "ten_of_diamonds", "jack_pisti", "jack_takes_single")
+_WIDTH = 92  # columns of the text, which is as wide as the table
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,18 @@ class Choice:
     """How likely the agent finds it."""
     captured_size: int
     """How many cards it takes, itself included; 0 if it takes none."""
-    points: int
-    """The public points that it brings at once."""
+    gains: tuple[Gain, ...]
+    """The public points that it brings at once, and for what."""
     worth: Estimate
     """What the side gains from here to the end of the deal, less the mean of what the others gain,
     if this is played now and the agent plays on in every seat."""
     loss: Estimate
     """How much less that is than the best play's, in the same worlds."""
+
+    @property
+    def points(self) -> int:
+        """How many those are."""
+        return sum(gain.points for gain in self.gains)
 
     @property
     def is_clearly_worse(self) -> bool:
@@ -52,8 +59,9 @@ class Choice:
             "probability": self.probability,
             "captured_size": self.captured_size,
             "points": self.points,
-            "worth": self.worth._asdict(),
-            "loss": self.loss._asdict(),
+            "gains": [{"points": gain.points, "reason": gain.reason} for gain in self.gains],
+            "worth": self.worth.to_dict(),
+            "loss": self.loss.to_dict(),
             "is_clearly_worse": self.is_clearly_worse,
         }
 
@@ -92,44 +100,51 @@ class Explanation:
 
     def _lines(self) -> Iterator[str]:
         view = self.view
-        yield (
+        yield from textwrap.wrap(
             f"Seat {view.viewer} is to play in packet {view.packet} of {view.rules.num_packets}, "
             f"holds {card_names(view.hand or ())} and sees "
-            f"{card_names(view.pile) or 'an empty table'}."
+            f"{card_names(view.pile) or 'an empty table'}.",
+            _WIDTH,
         )
         drawn = f"{self.worlds:,} deals that fit what it has seen"
         if self.is_exact:
             drawn = "the only deal" if self.worlds == 1 else f"all {self.worlds:,} deals"
             drawn += " that can be so"
-        yield f"{shorten(self.agent)} plays on in every seat, in {drawn}; points a deal."
+        yield from textwrap.wrap(
+            f"{shorten(self.agent)} plays on in every seat, in {drawn}; points a deal.", _WIDTH
+        )
         yield ""
-        yield f"  {'play':<12} {'agent':>6}  {'takes':<14} {'worth':>14}  {'less than best':>14}"
+        yield f"  {'play':<12} {'agent':>6}  {'takes':<18} {'worth':>14}  {'less than best':>14}"
         for choice in self.choices:
-            yield f"  {_told(choice)}{self._mark(choice)}".rstrip()
+            yield f"  {self._row(choice)}".rstrip()
         if self.value is not None:
             yield ""
             yield f"{shorten(self.agent)} itself expects {self.value:+.2f}."
 
-    def _mark(self, choice: Choice) -> str:
+    def _row(self, choice: Choice) -> str:
+        """Return a row of the table."""
+        loss, mark = self._told(choice.loss), ""
         if choice is self.choices[0]:
-            return f"{'best' if len(self.choices) > 1 else 'the only play':>14}"
-        mark = "  clearly worse" if choice.is_clearly_worse else ""
-        return f"{_told_estimate(choice.loss):>14}{mark}"
+            loss = "best" if len(self.choices) > 1 else "the only play"
+        elif choice.is_clearly_worse:
+            mark = "  clearly worse"
+        return (
+            f"{card_names(choice.cards):<12} {choice.probability:>6.1%}  {_taken(choice):<18} "
+            f"{self._told(choice.worth, '+'):>14}  {loss:>14}{mark}"
+        )
+
+    def _told(self, estimate: Estimate, sign: str = "") -> str:
+        within = "" if self.is_exact else f" ± {estimate.within:.2f}"
+        return f"{estimate.mean:{sign}.2f}{within}"
 
 
-def _told(choice: Choice) -> str:
-    takes = "-"
-    if choice.captured_size:
-        takes = f"{choice.captured_size} cards{f', {choice.points:+}' if choice.points else ''}"
-    return (
-        f"{card_names(choice.cards):<12} {choice.probability:>6.1%}  {takes:<14} "
-        f"{_told_estimate(choice.worth, '+'):>14}  "
-    )
-
-
-def _told_estimate(estimate: Estimate, sign: str = "") -> str:
-    within = f" ± {estimate.within:.2f}" if estimate.within else ""
-    return f"{estimate.mean:{sign}.2f}{within}"
+def _taken(choice: Choice) -> str:
+    """Return what a play takes at once, in words: "2 cards, +11 pişti"."""
+    if not choice.captured_size:
+        return "-"
+    points = f", {choice.points:+}" if choice.points else ""
+    is_pisti = any(gain.reason in ("pisti", "jack_pisti") for gain in choice.gains)
+    return f"{choice.captured_size} cards{points}{' pişti' if is_pisti else ''}"
 
 
 def explain(
@@ -167,13 +182,13 @@ def choices_of(view: View, appraisal: Appraisal) -> tuple[Choice, ...]:
     choices = []
     for play in (-appraisal.means()).argsort(kind="stable").tolist():
         cards = appraisal.plays[play]
-        captured_size, points = what_it_takes(view, cards[0])
+        captured_size, gains = what_it_takes(view, cards[0])
         choices.append(
             Choice(
                 cards=cards,
                 probability=float(appraisal.probabilities[play]),
                 captured_size=captured_size,
-                points=points,
+                gains=gains,
                 worth=appraisal.estimate(play),
                 loss=appraisal.loss(play, best),
             )
@@ -181,16 +196,14 @@ def choices_of(view: View, appraisal: Appraisal) -> tuple[Choice, ...]:
     return tuple(choices)
 
 
-def what_it_takes(view: View, card: int) -> tuple[int, int]:
-    """Return how many cards a play of the viewer takes, and which public points it brings at
-    once."""
+def what_it_takes(view: View, card: int) -> tuple[int, tuple[Gain, ...]]:
+    """Return how many cards a play of the viewer takes, and what it gains at once in public."""
     tables = fill_in(known_of_view(view))
     tables.cards[0] = card
     tables.play()
     last = make_view(tables.games, view.rules, view.viewer, None).last_play
     assert last is not None
-    points = sum(gain.points for gain in last.gains if gain.reason in _AT_ONCE)
-    return last.captured_size, points
+    return last.captured_size, tuple(gain for gain in last.gains if gain.reason in _AT_ONCE)
 
 
 def read_view(position: Any) -> View:
