@@ -14,6 +14,7 @@ from pisti_env.coach.playouts import play_out
 from pisti_env.coach.worlds import all_worlds, random_worlds
 from pisti_env.knowledge import View, fill_in, known_of_view
 from pisti_env.observation import encoder
+from pisti_env.progress import progress_bar
 from pisti_env.shuffle import derive_seed
 
 CLOSE_ENOUGH = 0.5  # points: playouts go on until all intervals are below, if no number is given
@@ -86,12 +87,15 @@ class Appraisal:
         return Estimate(mean, NORMAL_95 * float(values.std(ddof=1)) / len(values) ** 0.5)
 
 
-def appraise(view: View, agent: Agent, samples: int | None, seed: int) -> Appraisal:
+def appraise(
+    view: View, agent: Agent, samples: int | None, seed: int, progress: bool = False
+) -> Appraisal:
     """Return what an agent thinks of the plays of a view, whose viewer is to play.
 
     Where all worlds there are can be listed and the agent plays without chance, they are played out
     all. Else as many as `samples` are drawn, or without a number so many that every interval is
-    within CLOSE_ENOUGH, MOST_WORLDS at most.
+    within CLOSE_ENOUGH, MOST_WORLDS at most. `progress` shows a bar on stderr if it takes over two
+    seconds.
     """
     plays = tell_apart(view)
     cards = [same[0] for same in plays]
@@ -105,22 +109,30 @@ def appraise(view: View, agent: Agent, samples: int | None, seed: int) -> Apprai
         return Appraisal(plays, probabilities, value, worth, weights)
     quick = agent.with_32_bits() if isinstance(agent, PolicyAgent) else agent
     rounds: list[np.ndarray] = []
-    while True:
-        number = min(ROUND, (samples or MOST_WORLDS) - ROUND * len(rounds))
-        own_seed = derive_seed(f"round {len(rounds)} of playouts", seed)
-        games = random_worlds(view, number, own_seed)
-        rounds.append(play_out(quick, view.rules, games, cards, own_seed))
-        appraisal = Appraisal(plays, probabilities, value, np.hstack(rounds), None)
-        done = appraisal.worth.shape[1]
-        if done == (samples or MOST_WORLDS) or (samples is None and is_close(appraisal)):
-            return appraisal
+    done, needed = 0, samples or ROUND
+    with progress_bar(samples or MOST_WORLDS, "deals", progress) as bar:
+        while done < needed:
+            number = min(ROUND, needed - done)
+            own_seed = derive_seed(f"round {len(rounds)} of playouts", seed)
+            games = random_worlds(view, number, own_seed)
+            rounds.append(play_out(quick, view.rules, games, cards, own_seed))
+            appraisal = Appraisal(plays, probabilities, value, np.hstack(rounds), None)
+            done += number
+            if samples is None:
+                needed = bar.total = worlds_needed(appraisal)
+            bar.update(number)
+    return appraisal
 
 
-def is_close(appraisal: Appraisal) -> bool:
-    """Return whether the interval of every play is within CLOSE_ENOUGH."""
-    return all(
-        appraisal.estimate(play).within < CLOSE_ENOUGH for play in range(len(appraisal.plays))
-    )
+def worlds_needed(appraisal: Appraisal) -> int:
+    """Return how many worlds, whole rounds of them, bring every interval within CLOSE_ENOUGH, as
+    far as these tell; MOST_WORLDS at most."""
+    done = appraisal.worth.shape[1]
+    widest = max(appraisal.estimate(play).within for play in range(len(appraisal.plays)))
+    if widest < CLOSE_ENOUGH:
+        return done
+    rounds = done * (widest / CLOSE_ENOUGH) ** 2 / ROUND
+    return min(MOST_WORLDS, max(done + ROUND, ROUND * int(np.ceil(rounds))))
 
 
 def tell_apart(view: View) -> tuple[tuple[int, ...], ...]:

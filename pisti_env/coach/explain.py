@@ -152,20 +152,23 @@ def explain(
     agent: str | Path | Agent,
     samples: int | None = None,
     seed: int = 0,
+    *,
+    progress: bool = False,
 ) -> Explanation:
     """Return what an agent thinks of a position: a line as `raw_env.position(seat)` gives it, what
     `read_position` makes of one, or a view; of the seat that is to play.
 
     `samples`: in how many worlds each play is played out; without a number, in so many that every
     interval is within half a point, 16,384 at most. Late in a deal, where there are fewer worlds
-    than that, in all of them. What is drawn depends on `seed` alone.
+    than that, in all of them. What is drawn depends on `seed` alone. `progress` shows a bar on
+    stderr if it takes over two seconds.
 
     Raises `ValueError` for a position that is none or in which its viewer is not to play, for
     an agent that cannot be loaded or cannot play its rules, and for a wrong number or seed.
     """
     view = read_view(position)
     player, name = read_agent(agent, view.rules)
-    appraisal = appraise(view, player, check_samples(samples), check_seed(seed))
+    appraisal = appraise(view, player, check_samples(samples), check_seed(seed), progress)
     return Explanation(
         view=view,
         agent=name,

@@ -88,7 +88,7 @@ def explain(options: argparse.Namespace) -> None:
     view = read_position(_read_line(options.position)).view
     agent = options.agent or _default_agent(view.rules)
     with importing_from_here(), telling_warnings():
-        explanation = coach.explain(view, agent, options.samples, options.seed)
+        explanation = coach.explain(view, agent, options.samples, options.seed, progress=True)
     tell_and_write(str(explanation), options.json, explanation.to_dict())
 
 
@@ -105,7 +105,7 @@ def coach(options: argparse.Namespace) -> None:
     with importing_from_here(), telling_warnings():
         if options.play is not None:
             view = record.view(options.deal or 0, options.play, options.seat)
-            found = explain_play(view, agent, options.samples, options.seed)
+            found = explain_play(view, agent, options.samples, options.seed, progress=True)
         else:
             samples = SAMPLES if options.samples is None else options.samples
             found = judge_plays(
