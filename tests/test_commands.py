@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -532,3 +533,45 @@ elements.deal.listeners.change({ target: { value: "0" } }); look();
 press("ArrowRight"); look();
 console.log(JSON.stringify(seen));
 """
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["replay", "deals.toml", "--svg", "deals.toml"],
+        ["replay", "deals.toml", "--html", "link.toml"],
+        ["coach", "deals.toml", "--seat", "0", "--json", "./deals.toml"],
+        ["explain", "deals.toml", "--json", "deals.toml"],
+        ["explain", "-", "--agent", "deals.toml", "--json", "deals.toml"],
+        ["watch", "deals.toml", "greedy", "--record", "deals.toml"],
+        ["evaluate", "greedy", "deals.toml", "--json", "deals.toml"],
+    ],
+)
+def test_a_file_that_is_read_is_not_overwritten(arguments, tmp_path, monkeypatch, capsys):
+    """By whatever name: a record, a checkpoint, a position."""
+    monkeypatch.chdir(tmp_path)
+    Path("deals.toml").write_text("worth keeping", encoding="utf-8")
+    Path("link.toml").symlink_to("deals.toml")
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(arguments)
+    assert stopped.value.code == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert "is read and would be overwritten; expected another name" in line
+    assert Path("deals.toml").read_text(encoding="utf-8") == "worth keeping"
+
+
+def test_a_file_without_a_position_says_how_plays_of_records_are_explained(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    Path("deals.toml").write_text("format = 'pisti-records'\nversion = 1\n", encoding="utf-8")
+    for file in ("deals.toml", "none.toml"):
+        with pytest.raises(SystemExit):
+            cli.main(["explain", file])
+        assert len(capsys.readouterr().err.splitlines()) == 1
+    with pytest.raises(SystemExit):
+        cli.main(["explain", "deals.toml"])
+    assert "pisti coach FILE --seat SEAT --play N" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["check", "none.toml"])
+    assert "none.toml cannot be read: No such file" in capsys.readouterr().err

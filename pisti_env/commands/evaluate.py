@@ -69,7 +69,7 @@ def evaluate(options: argparse.Namespace) -> None:
     from pisti_env import arena
     from pisti_env.cluster import playing_on_ray
 
-    check_files(options.json, options.record)
+    check_files(options.json, options.record, read=options.agents)
     with contextlib.ExitStack() as stack:
         stack.enter_context(importing_from_here())
         rules = rules_of(options.rules, options.agents)

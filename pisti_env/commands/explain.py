@@ -12,7 +12,7 @@ from pisti_env.commands.arguments import add_json, agent_names, importing_from_h
 from pisti_env.commands.records import read_one
 from pisti_env.commands.screen import check_files, tell_and_write, telling_warnings
 from pisti_env.files import read_file
-from pisti_env.position import MAX_LINE, read_position
+from pisti_env.position import FORMAT, MAX_LINE, read_position
 from pisti_env.rules import Rules
 
 MOST_BYTES = 4 * MAX_LINE  # of a file with a position
@@ -84,7 +84,7 @@ def explain(options: argparse.Namespace) -> None:
     """Explain a position; print it and perhaps write it."""
     from pisti_env import coach
 
-    check_files(options.json)
+    check_files(options.json, read=[options.position, options.agent])
     view = read_position(_read_line(options.position)).view
     agent = options.agent or _default_agent(view.rules)
     with importing_from_here(), telling_warnings():
@@ -98,7 +98,7 @@ def coach(options: argparse.Namespace) -> None:
     from pisti_env.coach import coach as judge_plays
     from pisti_env.coach import explain as explain_play
 
-    check_files(options.json)
+    check_files(options.json, read=[options.file, options.agent])
     record = read_one(options.file, options.record)
     agent = options.agent or _default_agent(record.rules)
     found: Any
@@ -126,12 +126,22 @@ def _read_line(position: str) -> str:
         return sys.stdin.read(MOST_BYTES).strip()
     if " " in position.strip() or not Path(position).is_file():
         return position.strip()
-    try:
-        return read_file(position, MOST_BYTES).decode().strip()
-    except ValueError:
+    text = _read_text(position)
+    if "\n" in text or not text.startswith(FORMAT):
         raise ValueError(
-            f"{position} is no file with a position; expected one line of text"
-        ) from None
+            f"{position} has no position; expected a file with one line as "
+            "env.unwrapped.position(seat) gives it (a play of a file of records is explained by "
+            "pisti coach FILE --seat SEAT --play N)"
+        )
+    return text
+
+
+def _read_text(path: str) -> str:
+    """Return the text of a small file without the blanks around it, nothing if it has none."""
+    try:
+        return read_file(path, MOST_BYTES).decode("utf-8-sig").strip()
+    except ValueError:  # it is no plain file, has too many bytes, or no UTF-8
+        return ""
 
 
 def _default_agent(rules: Rules) -> str:

@@ -26,7 +26,10 @@ def read(path: str) -> list[Record]:
     and `ValueError`, also if there are none."""
     if os.path.isfile(path) and os.path.getsize(path) > LARGE_FILE:
         note(f"reading {shorten(path)}, {os.path.getsize(path) / 1e6:.0f} MB")
-    records = read_records(path)
+    try:
+        records = read_records(path)
+    except OSError as error:
+        raise OSError(f"{shorten(path)} cannot be read: {error.strerror or error}") from None
     if not records:
         raise ValueError(f"{shorten(path)} has no records")
     return records

@@ -51,7 +51,7 @@ def replay(options: argparse.Namespace) -> None:
     """Show a record, or write what is asked for."""
     from pisti_env.replay import check_moment
 
-    check_files(options.html, options.gif, options.svg)
+    check_files(options.html, options.gif, options.svg, read=[options.file])
     record = read_one(options.file, options.record)
     check_moment(record, options.deal, options.play)
     if options.seat is not None:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pisti_env.files import check_can_write, write_file
@@ -64,6 +64,14 @@ def telling_warnings() -> Iterator[None]:
         warn(text)
 
 
+def _is_file(name: str, path: Path) -> bool:
+    """Return whether a name is that of a file, this one."""
+    try:
+        return os.path.samefile(name, path)
+    except (OSError, ValueError):  # there is none, or it is no name of a file
+        return False
+
+
 def _print_no_more() -> None:
     """Keep Python from trying once more, when it ends, to write what could not be written."""
     with contextlib.suppress(OSError, ValueError):
@@ -72,11 +80,14 @@ def _print_no_more() -> None:
         os.close(nowhere)
 
 
-def check_files(*paths: Path | None) -> None:
+def check_files(*paths: Path | None, read: Iterable[str | None] = ()) -> None:
     """Raise `OSError` now, rather than after a long computation, if a file cannot be written, and
-    `ValueError` if one is given twice, or is where text for the screen goes; None is no file."""
+    `ValueError` if one is given twice, is one of those that are `read`, or is where text for the
+    screen goes. None is no file, and what is read may have names that are no files'."""
     given = [path for path in paths if path is not None]
     for number, path in enumerate(given):
+        if any(name is not None and _is_file(name, path) for name in read):
+            raise ValueError(f"{path} is read and would be overwritten; expected another name")
         if os.path.realpath(path) in map(os.path.realpath, given[:number]):
             raise ValueError(f"{path} is given twice; expected a file for each thing to be written")
         for stream in (1, 2):  # it would go to the file that is replaced, and be lost

@@ -73,7 +73,7 @@ def watch(options: argparse.Namespace) -> None:
     if not 0 <= pause <= LONGEST_PAUSE:
         raise ValueError(f"pause is {pause}; expected seconds from 0 to {LONGEST_PAUSE}")
     check_seed(options.seed)
-    check_files(options.record)
+    check_files(options.record, read=options.agents)
     with importing_from_here(), telling_warnings():
         rules = rules_of(options.rules, options.agents)
         if options.match and rules.target is None:
