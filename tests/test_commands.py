@@ -488,13 +488,19 @@ def test_the_script_of_a_page_shows_what_is_asked_for(tmp_path, match):
     plays = [found.data["deals"][deal]["plays"][play] for deal, play in places]
     assert all(play in one["told"] for play, one in zip(plays, told, strict=True))
     assert [one["current"] for one in told] == [play for _, play in places]
+    # Two plays of the list are seen at once, of 10 each.
+    assert all(0 <= 10 * one["current"] - one["scrolled"] <= 10 for one in told)
 
 
 BROWSER = """
 Set.prototype.remove = Set.prototype.delete;
 class Element {
   classList = new Set(); children = []; attributes = {}; listeners = {}; tagName = "DIV";
+  hidden = true; scrollTop = 0;
   get firstChild() { return this.children[0]; }
+  get offsetHeight() { return elements.list.hidden ? 0 : 10; }
+  get clientHeight() { return 2 * this.offsetHeight; }
+  get offsetTop() { return this.offsetHeight * elements.plays.children.indexOf(this); }
   addEventListener(name, run) { this.listeners[name] = run; }
   setAttribute(name, value) { this.attributes[name] = value; }
   removeAttribute(name) { delete this.attributes[name]; }
@@ -516,6 +522,7 @@ const seen = [];
 const look = () => seen.push({
   picture: elements.picture.innerHTML,
   told: elements.told.textContent,
+  scrolled: elements.plays.scrollTop,
   current: elements.plays.children.findIndex((item) => isCurrent(item.firstChild)),
 });
 const press = (key) => document.listeners.keydown({ key, target: document, preventDefault() {} });
