@@ -103,15 +103,13 @@ class Coaching:
     def _lines(self) -> Iterator[str]:
         agent = shorten(self.agent)
         yield (
-            f"{shorten(self.who)}, {len(self.plays)} plays, the one that cost most first; "
-            f"points a deal, with {agent} playing on."
+            f"{shorten(self.who)}, {len(self.plays)} play{'' if len(self.plays) == 1 else 's'}, "
+            f"the one that cost most first; in points a deal, with {agent} playing on."
         )
         yield ""
-        yield f"  deal play  card  {'loses':<15} {'best':<12} {agent:<12}"
+        yield f"  deal play  card  {'loses':<15} {'best':<12} agent's"
         for judgement in self.plays:
-            loss = "-"
-            if judgement.loss.mean:
-                loss = f"{judgement.loss.mean:.2f} ± {judgement.loss.within:.2f}"
+            loss = _told(judgement.loss) if judgement.loss.mean else "-"
             mark = "clearly worse" if judgement.is_clearly_worse else ""
             yield (
                 f"  {judgement.deal:>4} {judgement.play:>4}  {CARD_NAMES[judgement.card]:<5} "
@@ -120,8 +118,8 @@ class Coaching:
             ).rstrip()
         yield ""
         yield (
-            f"In all {self.loss.mean:.2f} ± {self.loss.within:.2f} against the best plays, "
-            f"{self.loss_to_agent} against those of {agent}."
+            f"In all it loses {_told(self.loss)} against the best plays, and "
+            f"{_told(self.loss_to_agent)} against those of {agent}."
         )
 
 
@@ -206,6 +204,10 @@ def _check_seat(record: Any, seat: Any) -> int:
             f"seat {seat} saw"
         )
     return int(seat)
+
+
+def _told(estimate: Estimate) -> str:
+    return f"{estimate.mean:.2f} ± {estimate.within:.2f}"
 
 
 def _sum(estimates: list[Estimate]) -> Estimate:
