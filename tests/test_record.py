@@ -26,9 +26,9 @@ from pisti_env.record import (
 
 SLOW = numba.config.DISABLE_JIT
 NUM_DEALS = 100 if SLOW else 10_000
-NUM_MATCHES = 4 if SLOW else 500
+NUM_MATCHES = 16 if SLOW else 500
 NUM_DAMAGED = 300 if SLOW else 10_000
-NUM_SEEN = 10 if SLOW else 300
+NUM_SEEN = 16 if SLOW else 300
 CASES = 8  # so that the work can be spread
 ROOT = Path(__file__).resolve().parents[1]
 DAY = datetime.date(2026, 12, 1)
