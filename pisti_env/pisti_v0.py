@@ -137,7 +137,7 @@ second play.
 import copy
 import datetime
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn
 
 import gymnasium
 import numpy as np
@@ -203,6 +203,18 @@ class InOrder(wrappers.OrderEnforcingWrapper):
         return str(self.env)
 
 
+class Episode(NamedTuple):
+    """What an environment keeps of the episode so that it can be recorded."""
+
+    seed: int | None
+    """That of the reset, if it had one."""
+    ended: list[tuple[bytes, bytes]]
+    """Of each deal that is over, the table's record and the deck: copied in no time, and read if it
+    is asked for."""
+    next_decks: list[np.ndarray]
+    """Decks (1, deck_size) of a match that are dealt before those of the seed."""
+
+
 class raw_env(AECEnv):
     """The bare environment. See this module's manual for arguments, spaces and rewards."""
 
@@ -244,9 +256,7 @@ class raw_env(AECEnv):
         self._no_mask = np.zeros(self._encoder.num_actions, np.int8)
         self.deals: list[list[dict[str, int]]] = []
         self.illegal_actions = 0  # so far, in all episodes
-        self._seed: int | None = None  # that the episode began with
-        self._played: list[PlayedDeal] = []  # the episode's finished deals
-        self._next_decks: list[np.ndarray] = []  # of a match, where they are not drawn
+        self._episode = Episode(None, [], [])  # beyond 30 attributes Python finds each more slowly
 
         self.possible_agents = list(self._seats)
         self.agents: list[str] = []
@@ -315,7 +325,7 @@ class raw_env(AECEnv):
         """Set what an episode begins with: the finished deals' scores, and what follows from none
         having ended it."""
         self.deals = deals
-        self._seed, self._played, self._next_decks = seed, [], []
+        self._episode = Episode(seed, [], [])
         self.agents = self.possible_agents[:]
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.truncations = dict.fromkeys(self.agents, False)
@@ -342,7 +352,8 @@ class raw_env(AECEnv):
             self._under_way = False
             tables.reseed(seed)
             self._begin([], seed)
-            first, *self._next_decks = [np.array([deck], np.int8) for deck in decks]
+            first, *others = [np.array([deck], np.int8) for deck in decks]
+            self._episode.next_decks.extend(others)
             tables.start(_ONE, first, np.array([dealer]), np.array(scores, np.int64))
             over = False
             for card in plays:
@@ -428,11 +439,12 @@ class raw_env(AECEnv):
         whether that is over."""
         tables = self._tables
         self.deals.append(tables.score(0))
-        self._played.append(tables.played(0))
+        self._episode.ended.append((tables.games.tobytes(), tables.decks.tobytes()))
         if tables.over.item():
             self.terminations = dict.fromkeys(self.agents, True)
             return True
-        tables.next_deals(_ONE, self._next_decks.pop(0) if self._next_decks else None)
+        decks = self._episode.next_decks
+        tables.next_deals(_ONE, decks.pop(0) if decks else None)
         tables.observe(self._to_play, _ONE)
         return False
 
@@ -544,12 +556,14 @@ class raw_env(AECEnv):
         from pisti_env.record import record_of  # it is built on this module
 
         self._check_under_way()
-        played = list(self._played)
-        if not self._tables.scored.item():
-            played.append(self._tables.played(0))
+        tables, episode = self._tables, self._episode
+        ended = list(episode.ended)
+        if not tables.scored.item():
+            ended.append((tables.games.tobytes(), tables.decks.tobytes()))
+        played = [PlayedDeal.of(self.rules, record, deck) for record, deck in ended]
         scores = [side["match_points"] for side in self._tables.score(0)]
         today = datetime.datetime.now(datetime.UTC).date()
-        return record_of(self.rules, played, scores, self._seed, tuple(agents), date or today)
+        return record_of(self.rules, played, scores, episode.seed, tuple(agents), date or today)
 
     @property
     def deck(self) -> list[int]:

@@ -393,17 +393,6 @@ class Tables:
             for side in range(self.rules.sides)
         ]
 
-    def played(self, row: int) -> "PlayedDeal":
-        """Return a table's deal as far as it was played."""
-        here = self.games[row]
-        points = here["public_points"][: self.rules.sides].tolist()
-        return PlayedDeal(
-            deck=tuple(self.decks[row].tolist()),
-            dealer=int(here["dealer"]),
-            plays=tuple(here["plays"][: here["num_plays"]].tolist()),
-            points=tuple(points) if here["scored"] else None,
-        )
-
 
 class PlayedDeal(NamedTuple):
     """A deal as it was played: the first three are what all else follows from."""
@@ -416,6 +405,17 @@ class PlayedDeal(NamedTuple):
     """The cards played, in order."""
     points: tuple[int, ...] | None
     """What each side scored; None before the end of the deal."""
+
+    @classmethod
+    def of(cls, rules: Rules, record: bytes, deck: bytes) -> "PlayedDeal":
+        """Return the deal of a table from its record, of `game.GAME`, and its deck, of int8."""
+        here = np.frombuffer(record, game.GAME)[0]
+        return cls(
+            deck=tuple(np.frombuffer(deck, np.int8).tolist()),
+            dealer=int(here["dealer"]),
+            plays=tuple(here["plays"][: here["num_plays"]].tolist()),
+            points=tuple(here["public_points"][: rules.sides].tolist()) if here["scored"] else None,
+        )
 
 
 def own_arrays(state: dict[str, Any]) -> dict[str, Any]:
