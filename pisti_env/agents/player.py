@@ -82,7 +82,7 @@ class Player(abc.ABC):
         return actions if np.ndim(action_mask) == 2 else int(actions[0])
 
     def probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
-        """Return how likely the player finds each action, float64: (a,) for one observation (d,)
+        """Return how likely the player finds each action, float32: (a,) for one observation (d,)
         and its mask (a,), (n, a) for (n, d) and (n, a). They are 0 for illegal ones, and add up
         to 1.
 
@@ -91,7 +91,7 @@ class Player(abc.ABC):
         `ValueError` as `act` does.
         """
         rows, masks = self._read_legal(observation, action_mask)
-        probabilities = self._probabilities(rows, masks)
+        probabilities = self._probabilities(rows, masks).astype(np.float32)
         return probabilities if np.ndim(action_mask) == 2 else probabilities[0]
 
     def scores(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
@@ -105,10 +105,10 @@ class Player(abc.ABC):
         scores = self._scores(rows, masks)
         return scores if np.ndim(action_mask) == 2 else scores[0]
 
-    def value(self, observation: np.ndarray) -> float | np.ndarray:
+    def value(self, observation: np.ndarray) -> float | np.ndarray | None:
         """Return what the player expects of the rest of the deal, in points that its side gains
         more than the mean of the others: a float for one observation (d,), float64 (n,) for
-        (n, d). NaN from a player that estimates none, as the baselines do not.
+        (n, d). None from a player that estimates none, as the baselines do not.
 
         Raises `ValueError` for an array that does not fit.
         """
@@ -119,7 +119,9 @@ class Player(abc.ABC):
                 f"{self.observation!r} under these rules, ({self._size},), or a batch of them"
             )
         values = self._value(rows)
-        return values if np.ndim(observation) == 2 else float(values[0])
+        if values is None or np.ndim(observation) == 2:
+            return values
+        return float(values[0])
 
     def _read(
         self, observation: np.ndarray, action_mask: np.ndarray
@@ -150,8 +152,9 @@ class Player(abc.ABC):
         chosen = self._scores(rows, masks).argmax(axis=1)
         return np.eye(self._num_actions)[chosen]
 
-    def _value(self, rows: np.ndarray) -> np.ndarray:
-        return np.full(len(rows), np.nan)
+    def _value(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the values (n,), None in a player that has none."""
+        return None
 
     @abc.abstractmethod
     def _scores(self, rows: np.ndarray, masks: np.ndarray) -> np.ndarray:

@@ -86,9 +86,9 @@ class PolicyAgent(Player):
         weights = softmax_weights(self._scores(rows, masks))
         return weights / weights.sum(axis=1, keepdims=True)
 
-    def _value(self, rows: np.ndarray) -> np.ndarray:
+    def _value(self, rows: np.ndarray) -> np.ndarray | None:
         if self._value_head is None:
-            return super()._value(rows)
+            return None
         return self._run(rows, self._value_head)[:, 0] / self._reward_scale
 
     def _run(self, rows: np.ndarray, head: tuple[np.ndarray, np.ndarray]) -> np.ndarray:

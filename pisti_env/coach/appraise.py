@@ -157,6 +157,6 @@ def ask(
         by_action = np.zeros(own.num_actions)
         by_action[int(np.asarray(agent.act(observation, mask)))] = 1
     actions = [sorted({int(own.action_of_card[card]) for card in cards}) for cards in plays]
-    value = float(agent.value(observation)) if hasattr(agent, "value") else float("nan")
+    value = agent.value(observation) if hasattr(agent, "value") else None
     probabilities = np.array([by_action[same].sum() for same in actions])
-    return probabilities, None if np.isnan(value) else value
+    return probabilities, None if value is None else float(value)
