@@ -283,13 +283,16 @@ def _hands(known: Known) -> dict[range, list[int]]:
 
 def _put_hand(laid_out: list[int], places: range, cards: list[int], fixed: dict[int, int]) -> None:
     """Put a hand's known cards into its places, those with fixed places where they belong."""
-    rest = Counter(cards) - Counter(fixed.values())
+    rest = list(cards)
+    for card in fixed.values():
+        if card in rest:
+            rest.remove(card)
     free = [place for place in places if place not in fixed]
-    if rest.total() > len(free):
+    if len(rest) > len(free):
         raise Contradiction(
             "plays", "plays that leave room in the hands for the cards that everyone knows there"
         )
-    for place, card in zip(free, rest.elements(), strict=False):
+    for place, card in zip(free, rest, strict=False):
         laid_out[place] = card
 
 

@@ -5,6 +5,7 @@ Here every value is looked at by itself; whether the deals can have been played 
 """
 
 import datetime
+import re
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ EVERYONE = "everyone"
 
 LONGEST_NAME = 200  # characters
 LONGEST_COMMENT = 10_000
+
+# Characters after which a screen shows text in another order.
+_TURNS_TEXT = frozenset(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
 
 Path = tuple[str | int, ...]
 """Where in a record something is: `("deals", 0, "dealer")`."""
@@ -62,9 +66,14 @@ class Wrong(ValueError):
 
 
 def path_text(path: Path) -> str:
-    """Return a path as in Python: ``deals[0].dealer``."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return "".join(parts).removeprefix(".")
+    """Return a path as in Python, ``deals[0].dealer``; a name that no field has is quoted."""
+    return "".join(map(_part_text, path)).removeprefix(".")
+
+
+def _part_text(part: str | int) -> str:
+    if isinstance(part, int):
+        return f"[{part}]"
+    return f".{part}" if re.fullmatch(r"[\w-]{1,40}", part, re.ASCII) else f".{quote(part)}"
 
 
 def check_fields(record: Any) -> None:
@@ -222,7 +231,8 @@ def _check_text(path: Path, text: Any, longest: int, lines: bool) -> None:
     for character in text:
         if character.isprintable() or (lines and character in "\n\t"):
             continue
-        if unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp"):
+        category = unicodedata.category(character)
+        if category in ("Cc", "Cs", "Zl", "Zp") or character in _TURNS_TEXT:
             raise Wrong(path, f"has the character {character!r}; expected text without it")
 
 

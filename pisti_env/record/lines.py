@@ -4,15 +4,15 @@ What is followed is only what a text that `tomllib` reads can look like; where t
 lines. Inside of inline tables nothing is placed.
 """
 
-import json
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from pisti_env.record.fields import Path, path_text
 
-MOST_PARTS = 8  # of a dotted key; this format has three, and thousands take tomllib hours
+MOST_PARTS = 8  # of a dotted key; this format has three, and a million take tomllib minutes
 
 _NOTHING = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*+")
 _STRING = r'"(?:[^"\\\n]|\\.)*+"|' + r"'[^'\n]*+'"
@@ -58,16 +58,26 @@ class Source:
 
     def where(self, path: Path) -> str:
         """Return file, line and name of a field, or of what is nearest around it, for a message."""
-        number = self.number if self.first_line == 1 and self.number else 0
-        lines: dict[Path, int] = {}
+        number = self.number if self.first_line == 1 else 0
+        wanted: Path = ("records", number, *path)
+        nearest, line = 0, 1
         for place in places(self.text):
-            lines.setdefault(place.path, place.line)
-        around: Path = ("records", number, *path)
-        while around and around not in lines:
-            around = around[:-1]
-        line = lines.get(around, 1) + self.first_line - 1
+            shared = _num_shared(place.path, wanted)
+            if shared > nearest:  # `rules.players = 4` is where `rules` is, if nothing is nearer
+                nearest, line = shared, place.line
+        line += self.first_line - 1
         file = f"{self.file}, " if self.file else ""
         return f"{file}line {line}: {path_text(('records', self.number, *path))}"
+
+
+def _num_shared(path: Path, other: Path) -> int:
+    """Return how many parts two paths have in common before they part."""
+    number = 0
+    for part, other_part in zip(path, other, strict=False):
+        if part != other_part:
+            break
+        number += 1
+    return number
 
 
 def places(text: str) -> Iterator[Place]:
@@ -89,9 +99,6 @@ def places(text: str) -> Iterator[Place]:
                     newest[table] = newest.get(table, -1) + 1
                 if table in newest:
                     table = (*table, newest[table])
-            for inner in [path for path in newest if len(path) > len(table)]:
-                if brackets == 2 and inner[: len(table) - 1] == table[:-1]:
-                    del newest[inner]
             if not keys or not text.startswith("]" * brackets, reader.at):
                 return
             reader.at += brackets
@@ -139,8 +146,9 @@ class _Reader:
 
     def elements(self, path: Path) -> Iterator[Place]:
         """Go past a value and the rest of its line; yield the places of its elements, if it is an
-        array."""
+        array. Raises `TooManyParts` for a key in it."""
         depth, number, is_array, expected = 0, 0, False, False
+        dots = 0  # since the last comma or bracket; those of text are not counted
         while match := _VALUE_PART.match(self.text, self.at):
             kind = match.lastgroup
             if kind == "newline" and depth == 0:
@@ -148,6 +156,12 @@ class _Reader:
             if expected and depth == 1 and kind not in ("newline", "blank", "close"):
                 expected = False
                 yield Place((*path, number), self.line, self.at)
+            if kind in ("open", "close", "comma"):
+                dots = 0
+            elif kind is None and depth > 0 and match.group()[0] not in "\"'":
+                dots += match.group().count(".")
+                if dots > MOST_PARTS:
+                    raise TooManyParts(self.line)
             if kind == "open":
                 depth += 1
                 if depth == 1:
@@ -160,7 +174,9 @@ class _Reader:
 
 
 def _unquote(text: str) -> str:
+    if "\\" not in text or text.startswith("'"):
+        return text[1:-1]
     try:
-        return str(json.loads(text)) if text.startswith('"') else text[1:-1]
-    except ValueError:
+        return str(tomllib.loads(f"text = {text}")["text"])
+    except tomllib.TOMLDecodeError:
         return text

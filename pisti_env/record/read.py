@@ -10,7 +10,7 @@ from pisti_env.cards import CARD_NAMES, NO_CARD
 from pisti_env.files import read_file
 from pisti_env.quote import quote, shorten
 from pisti_env.record.fields import Comment, Deal, Path, Wrong
-from pisti_env.record.lines import Source, TooManyParts, places
+from pisti_env.record.lines import Place, Source, TooManyParts, places
 from pisti_env.record.record import Record
 from pisti_env.record.write import FORMAT, VERSION
 from pisti_env.rules import Rules, parse_rules
@@ -18,10 +18,7 @@ from pisti_env.rules import Rules, parse_rules
 MAX_FILE = 2**28  # bytes
 
 _OF_FILE = ("format", "version", "records")
-_OF_RECORD = (
-    *("rules", "agents", "date", "viewer", "seed", "scores", "comments"),
-    "deals",
-)
+_OF_RECORD = ("rules", "agents", "date", "viewer", "seed", "scores", "comments", "deals")
 _OF_DEAL = ("dealer", "deck", "plays", "scores", "comments")
 _OF_COMMENT = ("play", "text")
 
@@ -58,7 +55,7 @@ def parse_records(text: str) -> list[Record]:
 def _read(text: str, file: str) -> list[Record]:
     where = f"{file}, " if file else ""
     try:
-        headers = [place for place in places(text) if len(place.path) < 3]
+        lines, headers = _lines_and_headers(text)
         document = tomllib.loads(text)
     except TooManyParts as error:
         raise ValueError(f"{where}{error}") from None
@@ -76,15 +73,14 @@ def _read(text: str, file: str) -> list[Record]:
     try:
         tables = _read_document(document)
     except Wrong as error:
-        line = next((place.line for place in headers if place.path == error.path[:1]), 1)
-        raise ValueError(f"{where}line {line}: {error}") from None
-    starts = [place for place in headers if place.path[:1] == ("records",) and place.path[1:]]
+        raise ValueError(f"{where}line {lines.get(error.path[0], 1)}: {error}") from None
+    ends = [header.start for header in headers[1:]] + [len(text)]
     records = []
     for number, table in enumerate(tables):
         source = Source(file, number, text, 1)
-        if len(starts) == len(tables) and text.startswith("[", starts[number].start):
-            end = starts[number + 1].start if number + 1 < len(starts) else len(text)
-            source = Source(file, number, text[starts[number].start : end], starts[number].line)
+        if len(headers) == len(tables):
+            header = headers[number]
+            source = Source(file, number, text[header.start : ends[number]], header.line)
         try:
             record = _read_record(table)
         except Wrong as error:
@@ -92,6 +88,18 @@ def _read(text: str, file: str) -> list[Record]:
         object.__setattr__(record, "source", source)
         records.append(record)
     return records
+
+
+def _lines_and_headers(text: str) -> tuple[dict[str | int, int], list[Place]]:
+    """Return on which lines the names of the file begin, and where each `[[records]]` stands."""
+    lines: dict[str | int, int] = {}
+    headers = []
+    for place in places(text):
+        name, *inner = place.path
+        lines.setdefault(name, place.line)
+        if name == "records" and len(inner) == 1 and text.startswith("[[", place.start):
+            headers.append(place)
+    return lines, headers
 
 
 def _with_line_first(message: str) -> str:
@@ -185,8 +193,9 @@ def _cards(path: Path, value: Any) -> tuple[int, ...]:
         here = path if isinstance(value, str) else (*path, number)
         if not isinstance(text, str):
             raise Wrong(here, f"is {quote(text)}; expected a text of cards such as '9H TD'")
-        for name in text.split():
-            card = _CARD_OF_TEXT.get(name.upper())
+        for found in re.finditer(r"\S+", text):  # one at a time: a file may have millions
+            name = found.group()
+            card = _CARD_OF_TEXT.get(name.upper()) if name.isascii() else None
             if card is None:
                 raise Wrong(here, f"has {quote(name)}; expected cards such as 9H or TD")
             cards.append(card)
@@ -194,6 +203,8 @@ def _cards(path: Path, value: Any) -> tuple[int, ...]:
 
 
 def _numbers(path: Path, value: Any) -> tuple[Any, ...]:
+    if value == []:
+        raise Wrong(path, "is []; expected points, one for each side")
     return tuple(_list(path, value, "points"))
 
 
@@ -210,7 +221,7 @@ def _check_keys(
         raise Wrong(path, f"is {quote(table)}; expected a table")
     for name in table:
         if name not in allowed:
-            raise Wrong((*path, shorten(name)), f"is unknown; expected {', '.join(allowed)}")
+            raise Wrong((*path, name), f"is unknown; expected {', '.join(allowed)}")
     for name in needed:
         if name not in table:
             raise Wrong((*path, name), "is missing")

@@ -1,6 +1,9 @@
 """An episode as data, and what can be made of it: a check, a view, an environment."""
 
 import datetime
+import functools
+import itertools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,11 +79,19 @@ class Record:
         number of deals, if that was scored."""
         if not is_int(deal) or not 0 <= deal <= len(self.deals):
             raise ValueError(f"deal is {quote(deal)}; expected an int from 0 to {len(self.deals)}")
-        totals = list(self.scores)
-        for before in self.deals[:deal]:
-            for side, points in enumerate(before.scores or ()):
-                totals[side] += points
-        return tuple(totals)
+        return self._totals[deal]
+
+    @functools.cached_property
+    def _totals(self) -> list[tuple[int, ...]]:
+        """The match scores before every deal, and after the last one."""
+        points = [deal.scores or (0,) * self.rules.sides for deal in self.deals]
+        return list(
+            itertools.accumulate(
+                points,
+                lambda before, gains: tuple(map(operator.add, before, gains)),
+                initial=self.scores,
+            )
+        )
 
     def view(self, deal: int, play: int, seat: int | None = None) -> View:
         """Return what a seat knew, or with None what everyone did, in deal number `deal` (from 0)
@@ -88,7 +99,7 @@ class Record:
         shown, scored.
 
         Raises `ValueError` if there is no such moment, if the record leaves out what the seat knew,
-        or at a play that is illegal.
+        at a play that is illegal, or if the deal before was not scored so.
         """
         self._check_moment(deal, play)
         seat = check_viewer(self.rules, seat)
@@ -99,8 +110,9 @@ class Record:
             )
         last_deal = None
         if deal > 0:
-            before = self.deals[deal - 1]
-            last_deal = self._play(deal - 1, self._deck(deal - 1), before.plays).score(0)
+            before = self._play(deal - 1, self._deck(deal - 1), self.deals[deal - 1].plays)
+            self._check_score(deal - 1, before)
+            last_deal = before.score(0)
         tables = self._play(deal, self._deck(deal), self.deals[deal].plays[:play])
         if tables.scored[0]:
             last_deal = tables.score(0)
@@ -116,16 +128,22 @@ class Record:
         likely. After the last play of a deal that did not end the match, the next one has been
         dealt.
 
-        Raises `ValueError` if there is no such moment, or at a play that is illegal.
+        Raises `ValueError` if there is no such moment, or where something up to it is against the
+        rules.
         """
         self._check_moment(deal, play)
         seed = check_seed(seed)
         env = raw_env(rules=self.rules, **arguments)
         decks = [self._deck_to_replay(number, seed) for number in range(len(self.deals))]
         plays: list[int] = []
+        over = False
         for number, here in enumerate(self.deals[: deal + 1]):
+            self._check_beginning(number, over)
             made = here.plays if number < deal else here.plays[:play]
-            self._play(number, decks[number], made)
+            tables = self._play(number, decks[number], made)
+            if number < deal:
+                self._check_score(number, tables)
+            over = bool(tables.over[0])
             plays += made
         dealer = self.deals[0].dealer
         env.go_on_from(decks, dealer, self.scores, plays, seed if self.seed is None else self.seed)
@@ -134,19 +152,9 @@ class Record:
     def check(self) -> None:
         """Play all of it by the rules. Raises `ValueError` with the first field that is wrong, and
         its line if the record was read from a file."""
-        rules, over = self.rules, False
-        if rules.target is not None and find_decided(rules, np.array([self.scores])) >= 0:
-            raise self._wrong(
-                ("scores",), f"is {quote(list(self.scores))}; expected a match that is not decided"
-            )
+        over = False
         for number, deal in enumerate(self.deals):
-            path: Path = ("deals", number)
-            if over:
-                raise self._wrong(path, "is one too many, for the match was decided before it")
-            dealer = (self.deals[number - 1].dealer + 1) % rules.players
-            if number > 0 and deal.dealer != dealer:
-                told = f"is {deal.dealer}; expected {dealer}, the seat after the last dealer"
-                raise self._wrong((*path, "dealer"), told)
+            self._check_beginning(number, over)
             tables = self._play(number, self._deck(number), deal.plays)
             self._check_deck_is_seen(number, tables)
             self._check_score(number, tables)
@@ -250,6 +258,22 @@ class Record:
         if NO_CARD in self.deals[number].deck:  # what is filled in tells nothing
             return f"{told}, in which this one cannot be"
         return f"{told}, {card_names(hand_of(tables.games, seat))}"
+
+    def _check_beginning(self, number: int, over: bool) -> None:
+        """Raise if a deal cannot have begun: the match was `over` then, or another seat deals."""
+        rules, path = self.rules, ("deals", number)
+        if number == 0:
+            if rules.target is not None and find_decided(rules, np.array([self.scores])) >= 0:
+                told = f"is {quote(list(self.scores))}; expected a match that is not decided"
+                raise self._wrong(("scores",), told)
+            return
+        if over:
+            raise self._wrong(path, "is one too many, for the match was decided before it")
+        dealer, expected = self.deals[number].dealer, self.deals[number - 1].dealer + 1
+        expected %= rules.players
+        if dealer != expected:
+            told = f"is {dealer}; expected {expected}, the seat after the last dealer"
+            raise self._wrong((*path, "dealer"), told)
 
     def _check_score(self, number: int, tables: Tables) -> None:
         """Raise if a deal's scores do not follow from it."""
