@@ -286,7 +286,7 @@ def test_a_record_has_what_its_viewer_knows_by_another_model_of_knowledge(case):
             assert Counter(told) == Counter(places.cards[place] for place in places.known(seat))
             moment = len(whole.deals[0].plays)
             assert seen.replay(0, moment, rng.randrange(2**64)).view(seat) == env.view(seat)
-            for play in range(moment + 1):
+            for play in range(0, moment + 1, 7 if SLOW else 1):
                 assert seen.view(0, play, seat) == whole.view(0, play, seat)
             deal = replace(whole.deals[0], deck=tuple(places.twin(seat, rng)))
             twin = replace(whole, deals=(deal,), seed=None)
