@@ -107,11 +107,33 @@ def test_a_full_disk_for_deals_leaves_the_results(pisti, tmp_path, monkeypatch):
     assert len(ran.err.splitlines()) == 1 and "No space left on device" in ran.err
 
 
+def test_exploit_tells_what_is_won_at_least(pisti, tmp_path):
+    told = tmp_path / "bound.json"
+    arguments = [
+        "exploit",
+        "greedy",
+        "--samples",
+        4,
+        "--deals",
+        3,
+        "--rules",
+        "ranks=4,hand_size=3",
+    ]
+    ran = pisti(*arguments, "--json", told)
+    data = json.loads(told.read_text())
+    [result] = data["results"]
+    assert ran.status == 0 and f"wins {result['mean']:+.2f}" in ran.out
+    assert (result["a"], result["b"]) == ("best response", "greedy") and data["samples"] == 4
+    assert result["low"] < result["mean"] < result["high"]
+    refused(pisti("exploit", "greedy", "--samples", "none"), "samples is 'none'", command="exploit")
+    refused(pisti("exploit", "nobody"), "'nobody'", command="exploit")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["greedy", "nobody"], ["'nobody'", "random, greedy, counting"]),
-        (["greedy", "search"], ["'search'"]),
+        (["greedy", "search:nobody"], ["'nobody'"]),
         (["greedy"], ["two or more"]),
         ([], ["AGENT"]),
         (["greedy", "random", "--deals", "0"], ["deals is 0"]),

@@ -35,6 +35,7 @@ FLOORS = {
     "record": 3,  # deals and matches as files
     "vector": 3,  # many tables at once
     "agents": 4,  # they see observation and mask
+    "search": 4,  # a player that thinks before it plays
     "replay": 4,  # records on a screen, a page, in pictures
     "kept_deals": 4,  # deals of the arena as records
     "results": 4,  # what the arena found
@@ -77,6 +78,8 @@ PEERS = {
     ("commands", "bench"),
     ("commands", "cluster"),
     ("cli", "commands"),
+    ("search", "agents"),
+    ("agents", "search"),  # `load` makes one
     ("record", "pisti_v0"),
     ("pisti_v0", "record"),  # an environment makes a record of itself
     ("__main__", "cli"),

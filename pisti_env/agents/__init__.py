@@ -61,10 +61,13 @@ def load(
 ) -> Agent:
     """Return an agent: "random", "greedy", "counting", the path of a checkpoint or of a training
     run's folder, the name of a policy that comes with the package (`shipped_checkpoints` lists
-    them), or "module:name".
+    them), "search:" and one of these, or "module:name".
 
-    A name with a colon is imported, and no other: what `name` is in `module` is an agent, or makes
-    one when it is called, with `rules` and `seed` if it has such arguments.
+    "search:pisti-2p" thinks before it plays, with that policy in every seat (see `Search`);
+    "search:pisti-2p,samples=128" in so many worlds; "search" alone thinks with "counting".
+
+    Any other name with a colon is imported: what `name` is in `module` is an agent, or makes one
+    when it is called, with `rules` and `seed` if it has such arguments.
 
     `rules` are those that it is to play: a `Rules`, a preset's name or a dict of fields. None: a
     policy's own; for the others, the standard game. `seed` is for what it draws when `act` gets no
@@ -83,13 +86,22 @@ def load(
     if text in baselines.BASELINES:
         baselines.warm_up()
         return baselines.BASELINES[text](rules or Rules(), seed)
-    if text == "search" or text.startswith("search:"):
-        raise ValueError(
-            f"agent is {quote(text)}; this name is kept for a player that does not exist yet"
-        )
+    if text.partition(":")[0].partition(",")[0] == "search":
+        return _load_search(text, rules, seed, sample, strict)
     if _is_import(text):
         return _import_agent(text, rules or Rules(), seed)
     return PolicyAgent(read_checkpoint(_find_checkpoint(text)), rules, seed, sample, strict)
+
+
+def _load_search(
+    name: str, rules: Rules | None, seed: int, sample: bool | None, strict: bool
+) -> Agent:
+    """Return the player that a name of the form `search:policy,samples=number` says."""
+    from pisti_env.search import Search, read_name  # it needs what is here, so not at the top
+
+    policy_name, settings = read_name(name)
+    policy = load(policy_name, rules, seed, sample, strict=strict)
+    return Search(policy, rules or policy.rules, seed, settings)
 
 
 def _is_import(name: str) -> bool:

@@ -4,7 +4,7 @@
 where it runs, so that `pisti --help` does not wait for it.
 """
 
-from pisti_env.commands import bench, check, evaluate, explain, replay, rules, watch
+from pisti_env.commands import bench, check, evaluate, explain, exploit, replay, rules, watch
 
-COMMANDS = (watch, evaluate, replay, check, explain, rules, bench)
+COMMANDS = (watch, evaluate, exploit, replay, check, explain, rules, bench)
 """In the order of the help."""

@@ -16,8 +16,9 @@ def agent_names() -> str:
     """Return, for a help, what an agent can be called."""
     names = ", ".join([*BASELINES, *sorted(shipped_checkpoints())])
     return (
-        f"{names}, a checkpoint, a training run's folder, or MODULE:NAME, an agent's class in a "
-        "module that can be imported from here"
+        f"{names}, a checkpoint, a training run's folder, search:AGENT, which thinks with one of "
+        "these before it plays, or MODULE:NAME, an agent's class in a module that can be imported "
+        "from here"
     )
 
 
