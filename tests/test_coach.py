@@ -13,13 +13,15 @@ from places import choose, random_table, seeded
 
 from pisti_env import Rules, cli, pisti_v0
 from pisti_env.agents import ask, load
+from pisti_env.agents.hosting import observe
 from pisti_env.arena import play_decks, random_decks
 from pisti_env.cards import CARD_NAMES, KIND_OF_CARD
 from pisti_env.coach import coach, explain
 from pisti_env.coach.appraise import appraise, tell_apart
 from pisti_env.coach.playouts import play_out
 from pisti_env.coach.worlds import all_worlds, random_worlds
-from pisti_env.knowledge import deal_unknown, deck_of, make_view
+from pisti_env.knowledge import deal_unknown, deck_of, fill_in, known_of_view, make_view
+from pisti_env.observation import encoder
 from pisti_env.record import Deal, Record, write_records
 
 SLOW = numba.config.DISABLE_JIT
@@ -637,3 +639,21 @@ def test_a_mistake_is_one_line(arguments, told, tmp_path, monkeypatch, capsys):
     assert stopped.value.code == 2
     [line] = capsys.readouterr().err.splitlines()
     assert line.startswith(told)
+
+
+def test_a_search_tells_what_it_makes_of_its_worlds():
+    env = pisti_v0.raw_env()
+    env.reset(seed=5)
+    for _ in range(3):
+        env.step(int(env.view(env.view(None).to_play).hand[0]))
+    view = env.view(env.view(None).to_play)
+    search = load("search:pisti-2p")
+    told = explain(view, search, samples=16, seed=9)
+    own = encoder("history", view.rules)
+    games = fill_in(known_of_view(view)).games
+    seen = observe(own, games, np.zeros(1, np.int64))
+    [thoughts] = search.in_worlds(16).think(*seen, np.array([9], np.uint64))
+    means = dict(zip(thoughts.cards.tolist(), thoughts.means().tolist(), strict=True))
+    assert {choice.cards[0]: choice.worth.mean for choice in told.choices} == pytest.approx(means)
+    assert told.worlds == 16 and not told.is_exact
+    assert all(0 < choice.worth.within < 100 for choice in told.choices)

@@ -1,18 +1,19 @@
 """A player that thinks: from what its seat knows alone, and as worked out step by step."""
 
+import gymnasium
 import numba
 import numpy as np
 import pytest
 from places import random_moments, seeded
 
 from pisti_env import Rules, pisti_v0
-from pisti_env.agents import load
+from pisti_env.agents import ask, load
 from pisti_env.agents.hosting import choose_cards, observe
 from pisti_env.arena import evaluate, mean_with_interval
 from pisti_env.cards import KIND_OF_CARD
 from pisti_env.knowledge import deal_unknown, deck_of, fill_in, known_of_view
 from pisti_env.observation import encoder
-from pisti_env.search import RESTRAINED, UNRESTRAINED, Search, read_name
+from pisti_env.search import RESTRAINED, Search, read_name
 from pisti_env.search.moment import moments_of, random_worlds
 from pisti_env.vector import DealBatch
 
@@ -139,7 +140,7 @@ def test_worths_and_weights_are_those_of_a_second_opinion(players, partners, nam
                 assert worth[world] == pytest.approx(expected, abs=1e-6)
                 checked += 1
         means = thoughts.means()
-        assert means[thoughts.choose(UNRESTRAINED)] == means.max()
+        assert means[thoughts.choose(BOLD)] == means.max()
     assert checked > 20
 
 
@@ -206,7 +207,7 @@ def test_a_play_is_left_only_for_a_clearly_better_one():
     own = search.policy.act(*observe(encoder("kinds", Rules()), batch.moment()[0], np.arange(40)))
     found = [KIND_OF_CARD[thought.cards[thought.own]] for thought in thoughts]
     assert search.policy.observation == "kinds" and found == own.tolist()
-    assert any(thought.choose(UNRESTRAINED) != thought.own for thought in thoughts)
+    assert any(thought.choose(BOLD) != thought.own for thought in thoughts)
 
 
 def test_a_name_says_policy_and_worlds():
@@ -217,6 +218,26 @@ def test_a_name_says_policy_and_worlds():
     assert load("search:pisti-3p").rules == load("pisti-3p").rules
     with pytest.raises(ValueError, match="samples is 'x'"):
         read_name("search:greedy,samples=x")
+
+
+def test_it_plays_wherever_agents_do():
+    env = gymnasium.make(
+        "Pisti-v0", opponents="search,samples=2", rules={"ranks": 4, "hand_size": 3}
+    )
+    env.reset(seed=2)
+    over = False
+    while not over:
+        _, _, over, _, _ = env.step(int(env.action_masks().argmax()))
+    search = load("search,samples=2", {"ranks": 4, "hand_size": 3})
+    raw = pisti_v0.raw_env(rules=search.rules)
+    raw.reset(seed=3)
+    assert raw.observe(raw.agent_selection)["action_mask"][ask(raw, search)] == 1
+    assert search.probabilities(*seen(raw._tables.games, search.rules)).sum() == 1
+    assert search.value(seen(raw._tables.games, search.rules)[0][0]) is None  # counting has none
+    policy, games = load("pisti-2p"), dealt(Rules(), 1, 5).moment()[0]
+    [value] = load("search:pisti-2p").value(seen(games, Rules())[0])
+    own, _ = observe(encoder(policy.observation, Rules()), games, ONE)
+    assert value == pytest.approx(policy.value(own[0]), abs=1e-4)
 
 
 # How strong it is.
@@ -241,7 +262,7 @@ class Shown(Search):
 @pytest.mark.compiled
 def test_a_leak_would_be_seen():
     rules, decks = Rules(), 200
-    shown = Shown(load("pisti-2p"), rules, settings=UNRESTRAINED._replace(samples=1))
+    shown = Shown(load("pisti-2p"), rules, settings=BOLD._replace(samples=1))
     counting = load("counting", rules)
     batch = DealBatch(2 * decks, rules, observation="history", seed=1)
     dealt_once = DealBatch(decks, rules, seed=1)

@@ -15,6 +15,7 @@ from pisti_env.coach.worlds import all_worlds, random_worlds
 from pisti_env.knowledge import View, fill_in, known_of_view
 from pisti_env.observation import encoder
 from pisti_env.progress import progress_bar
+from pisti_env.search import Search, Thoughts
 from pisti_env.shuffle import derive_seed
 
 CLOSE_ENOUGH = 0.5  # points: playouts go on until all intervals are below, if no number is given
@@ -54,7 +55,9 @@ class Appraisal:
     worth: np.ndarray
     """(plays, worlds) float64: what each is worth in each world, see `play_out`."""
     weights: np.ndarray | None
-    """(worlds,): how likely each world is, if they are all there are; None if they were drawn."""
+    """(worlds,): how likely each world is; None if they were drawn, all equally likely."""
+    is_exact: bool = False
+    """Whether the worlds are all there are."""
 
     @property
     def chosen(self) -> int:
@@ -80,10 +83,13 @@ class Appraisal:
 
     def _estimate(self, values: np.ndarray) -> Estimate:
         mean = float(np.average(values, weights=self.weights))
-        if self.weights is not None:
+        if self.is_exact:
             return Estimate(mean, 0.0)
         if len(values) == 1:
             return Estimate(mean, float("inf"))
+        if self.weights is not None:
+            error = float(self.weights**2 @ (values - mean) ** 2) ** 0.5
+            return Estimate(mean, NORMAL_95 * error)
         return Estimate(mean, NORMAL_95 * float(values.std(ddof=1)) / len(values) ** 0.5)
 
 
@@ -94,19 +100,25 @@ def appraise(
 
     Where all worlds there are can be listed and the agent plays without chance, they are played out
     all. Else as many as `samples` are drawn, or without a number so many that every interval is
-    within CLOSE_ENOUGH, MOST_WORLDS at most. `progress` shows a bar on stderr if it takes over two
-    seconds.
+    within CLOSE_ENOUGH, MOST_WORLDS at most. A search tells what it makes of as many worlds itself,
+    of ROUND without a number: how likely each is, and what its policy expects after the packet.
+    `progress` shows a bar on stderr if it takes over two seconds.
     """
     plays = tell_apart(view)
     cards = [same[0] for same in plays]
     probabilities, value = ask(agent, view, plays)
+    if isinstance(agent, Search):
+        thoughts = _think(agent, view, samples or ROUND, seed)
+        of_kind = {KIND_OF_CARD[card]: row for row, card in enumerate(thoughts.cards)}
+        worth = thoughts.worth[[of_kind[KIND_OF_CARD[card]] for card in cards]]
+        return Appraisal(plays, probabilities, value, worth, thoughts.weights)
     worlds = None
     if not getattr(agent, "draws", True):
         worlds = all_worlds(view, min(MOST_LISTED, samples or MOST_LISTED))
     if worlds is not None:
         games, weights = worlds
         worth = play_out(agent, view.rules, games, cards, seed)
-        return Appraisal(plays, probabilities, value, worth, weights)
+        return Appraisal(plays, probabilities, value, worth, weights, is_exact=True)
     quick = agent.with_32_bits() if isinstance(agent, PolicyAgent) else agent
     rounds: list[np.ndarray] = []
     done, needed = 0, samples or ROUND
@@ -122,6 +134,14 @@ def appraise(
                 needed = bar.total = worlds_needed(appraisal)
             bar.update(number)
     return appraisal
+
+
+def _think(search: Search, view: View, samples: int, seed: int) -> Thoughts:
+    """Return what a search makes of a view in so many worlds."""
+    games = fill_in(known_of_view(view)).games
+    observations, masks = observe(encoder(search.observation, view.rules), games, _ONE)
+    [thoughts] = search.in_worlds(samples).think(observations, masks, np.array([seed], np.uint64))
+    return thoughts
 
 
 def worlds_needed(appraisal: Appraisal) -> int:

@@ -83,6 +83,9 @@ class Explanation:
     """In how many worlds each play was played out."""
     is_exact: bool
     """Whether these are all worlds there are: then the worths are no estimates."""
+    is_weighed: bool
+    """Whether they count as much as what the others have played makes them likely: a search has
+    them so, and plays on to the end of the packet only, where its policy's value is taken."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -107,6 +110,8 @@ class Explanation:
             _WIDTH,
         )
         drawn = f"{self.worlds:,} deals that fit what it has seen"
+        if self.is_weighed:
+            drawn += ", each as likely as what the others have played makes it"
         if self.is_exact:
             drawn = "the only deal" if self.worlds == 1 else f"all {self.worlds:,} deals"
             drawn += " that can be so"
@@ -175,7 +180,8 @@ def explain(
         choices=choices_of(view, appraisal),
         value=appraisal.value,
         worlds=appraisal.worth.shape[1],
-        is_exact=appraisal.weights is not None,
+        is_exact=appraisal.is_exact,
+        is_weighed=appraisal.weights is not None and not appraisal.is_exact,
     )
 
 

@@ -38,7 +38,7 @@ class Settings(NamedTuple):
     """Points that another play must gain over the policy's own."""
     least_errors: float = 2.5
     """Standard errors that this gain must be away from none."""
-    surprise: float = 0.02
+    surprise: float = 0.2
     """How likely it is taken to be that another seat plays any card at all, and not by the policy:
     0 trusts the policy wholly, with 1 all worlds are equally likely."""
     packets: int = 1
@@ -46,7 +46,9 @@ class Settings(NamedTuple):
 
 
 RESTRAINED = Settings()
-UNRESTRAINED = Settings(least_gain=0.0, least_errors=0.0)
+"""Against anybody: what the policy would play is left where that is clearly better."""
+TRUSTING = Settings(least_gain=0.1, least_errors=1.5, surprise=0.02)
+"""Against one who is known to play as the policy does."""
 
 
 class Thoughts(NamedTuple):
@@ -98,6 +100,10 @@ class Search(Player):
         self._kinds = kinds  # which kind each action of the policy is
         self._estimates = self._tells_value()
         self._horizon = settings.packets if self._estimates else rules.num_packets
+
+    def in_worlds(self, samples: int) -> "Search":
+        """Return the same player, which thinks in so many worlds."""
+        return Search(self.policy, self.rules, self.seed, self.settings._replace(samples=samples))
 
     def _tells_value(self) -> bool:
         """Return whether the policy estimates what a position is worth."""
@@ -250,10 +256,10 @@ class Search(Player):
 
 
 def best_response(agent: Any, rules: Rules, seed: int = 0, samples: int = 64) -> Search:
-    """Return a search that trusts the agent to play like itself, and always makes the play that is
-    worth most. To one that searches itself, its policy stands for it: it mostly plays the same."""
+    """Return a search that trusts the other seats to play as the agent does. For one that searches
+    itself its policy stands, which mostly plays the same."""
     known = agent.policy if isinstance(agent, Search) else agent
-    return Search(known, rules, seed, UNRESTRAINED._replace(samples=samples))
+    return Search(known, rules, seed, TRUSTING._replace(samples=samples))
 
 
 def _kinds_of(masks: np.ndarray) -> np.ndarray:
