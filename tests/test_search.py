@@ -222,12 +222,12 @@ def test_a_name_says_policy_and_worlds():
 
 def test_it_plays_wherever_agents_do():
     env = gymnasium.make(
-        "Pisti-v0", opponents="search,samples=2", rules={"ranks": 4, "hand_size": 3}
+        "Pisti-v0", opponent="search,samples=2", rules={"ranks": 4, "hand_size": 3}
     )
     env.reset(seed=2)
     over = False
     while not over:
-        _, _, over, _, _ = env.step(int(env.action_masks().argmax()))
+        _, _, over, _, _ = env.step(int(env.unwrapped.action_masks().argmax()))
     search = load("search,samples=2", {"ranks": 4, "hand_size": 3})
     raw = pisti_v0.raw_env(rules=search.rules)
     raw.reset(seed=3)
