@@ -11,6 +11,7 @@ from pisti_env.agents import ask, load
 from pisti_env.agents.hosting import choose_cards, observe
 from pisti_env.arena import evaluate, mean_with_interval
 from pisti_env.cards import KIND_OF_CARD
+from pisti_env.commands.arguments import rules_of
 from pisti_env.knowledge import deal_unknown, deck_of, fill_in, known_of_view
 from pisti_env.observation import encoder
 from pisti_env.search import RESTRAINED, Search, read_name
@@ -216,6 +217,7 @@ def test_a_name_says_policy_and_worlds():
     assert read_name("search:a/b.safetensors,samples=9")[1].samples == 9
     assert read_name("search,samples=9") == ("counting", RESTRAINED._replace(samples=9))
     assert load("search:pisti-3p").rules == load("pisti-3p").rules
+    assert rules_of(None, ["search", "counting", "search:pisti-3p,samples=2"]).players == 3
     with pytest.raises(ValueError, match="samples is 'x'"):
         read_name("search:greedy,samples=x")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from pisti_env.agents import load, shipped_checkpoints
 from pisti_env.agents.baselines import BASELINES
 from pisti_env.rules import Rules, parse_rules
+from pisti_env.search.name import is_search, read_name
 
 
 def agent_names() -> str:
@@ -37,11 +38,12 @@ def add_rules(
 
 
 def rules_of(text: str | None, agents: Sequence[str]) -> Rules:
-    """Return the rules that --rules names; without it those of the first agent that is a policy,
-    or the standard ones if none is."""
+    """Return the rules that --rules names; without it those of the first agent that is a policy
+    or thinks with one, or the standard ones if none is."""
     if text is not None:
         return parse_rules(text)
-    policies = [name for name in agents if name not in BASELINES]
+    thinks_with = [read_name(name)[0] if is_search(name) else name for name in agents]
+    policies = [name for name in thinks_with if name not in BASELINES]
     return load(policies[0]).rules if policies else Rules()
 
 

@@ -8,6 +8,11 @@ OPTION = ",samples="
 MOST_SAMPLES = 16_384
 
 
+def is_search(name: str) -> bool:
+    """Return whether a name is that of a search."""
+    return name.partition(":")[0].partition(",")[0] == "search"
+
+
 def read_name(name: str) -> tuple[str, Settings]:
     """Return the name of the policy that a search thinks with, "counting" if none is named, and how
     it thinks. Raises `ValueError` for a name of another form."""
@@ -17,7 +22,7 @@ def read_name(name: str) -> tuple[str, Settings]:
         raise ValueError(
             f"agent is {quote(name)}; expected search:POLICY or search:POLICY{OPTION}N"
         )
-    if policy.partition(":")[0].partition(",")[0] == "search":
+    if is_search(policy):
         raise ValueError(f"agent is {quote(name)}; expected a search with a policy, not a search")
     if not comma:
         return policy, RESTRAINED

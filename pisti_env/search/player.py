@@ -41,8 +41,6 @@ class Settings(NamedTuple):
     surprise: float = 0.2
     """How likely it is taken to be that another seat plays any card at all, and not by the policy:
     0 trusts the policy wholly, with 1 all worlds are equally likely."""
-    packets: int = 1
-    """After so many packets, this one included, the policy's own estimate is taken."""
 
 
 RESTRAINED = Settings()
@@ -99,7 +97,6 @@ class Search(Player):
         kinds[self._encoder.action_of_card, KIND_OF_CARD] = 1
         self._kinds = kinds  # which kind each action of the policy is
         self._estimates = self._tells_value()
-        self._horizon = settings.packets if self._estimates else rules.num_packets
 
     def in_worlds(self, samples: int) -> "Search":
         """Return the same player, which thinks in so many worlds."""
@@ -211,7 +208,7 @@ class Search(Player):
         rules, rows = self.rules, np.arange(len(games))
         played = _played(len(games), rules)
         before = games["public_points"][:, : rules.sides].copy()
-        last = games["packet"] + (self._horizon - 1)
+        last = games["packet"].copy() if self._estimates else rules.num_packets
         cards, play = cards.copy(), 0
         while len(rows):
             quick(loops.play_rows)(games, compiled_rules(rules), rows, cards, played)
