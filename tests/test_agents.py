@@ -303,7 +303,7 @@ def test_load_makes_agents(name):
         ({"name": "search:nobody"}, "agent is 'nobody'; expected one of"),
         ({"name": "search:"}, "expected search:POLICY"),
         ({"name": "search:search:greedy"}, "not a search"),
-        ({"name": "search:greedy,samples=0"}, "samples is '0'; expected an int from 1"),
+        ({"name": "search@0:greedy"}, "samples is '0'; expected an int from 1"),
         ({"name": "greedy", "rules": "nonsense"}, "rules preset is 'nonsense'"),
         ({"name": "greedy", "seed": -1}, "seed is -1"),
         ({"name": "greedy", "device": "cuda"}, "device is 'cuda'"),

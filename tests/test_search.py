@@ -214,23 +214,21 @@ def test_a_play_is_left_only_for_a_clearly_better_one():
 def test_a_name_says_policy_and_worlds():
     assert read_name("search") == ("counting", RESTRAINED)
     assert read_name("search:pisti-2p") == ("pisti-2p", RESTRAINED)
-    assert read_name("search:a/b.safetensors,samples=9")[1].samples == 9
-    assert read_name("search,samples=9") == ("counting", RESTRAINED._replace(samples=9))
+    assert read_name("search@9:a/b.safetensors")[1].samples == 9
+    assert read_name("search@9") == ("counting", RESTRAINED._replace(samples=9))
     assert load("search:pisti-3p").rules == load("pisti-3p").rules
-    assert rules_of(None, ["search", "counting", "search:pisti-3p,samples=2"]).players == 3
+    assert rules_of(None, ["search", "counting", "search@2:pisti-3p"]).players == 3
     with pytest.raises(ValueError, match="samples is 'x'"):
-        read_name("search:greedy,samples=x")
+        read_name("search@x:greedy")
 
 
 def test_it_plays_wherever_agents_do():
-    env = gymnasium.make(
-        "Pisti-v0", opponent="search,samples=2", rules={"ranks": 4, "hand_size": 3}
-    )
+    env = gymnasium.make("Pisti-v0", opponent="search@2", rules={"ranks": 4, "hand_size": 3})
     env.reset(seed=2)
     over = False
     while not over:
         _, _, over, _, _ = env.step(int(env.unwrapped.action_masks().argmax()))
-    search = load("search,samples=2", {"ranks": 4, "hand_size": 3})
+    search = load("search@2", {"ranks": 4, "hand_size": 3})
     raw = pisti_v0.raw_env(rules=search.rules)
     raw.reset(seed=3)
     assert raw.observe(raw.agent_selection)["action_mask"][ask(raw, search)] == 1
@@ -293,6 +291,19 @@ def test_a_leak_would_be_seen():
 @pytest.mark.compiled
 def test_thinking_pays():
     """Over counting alone: by 1.4 a deal, and not by so much that it must have read hands."""
-    agents = ["search,samples=16", "counting"]
+    agents = ["search@16", "counting"]
     [result] = evaluate(agents, deals=150, seed=4, match=False).results
     assert result.low > 0.3 and result.high < 3
+
+
+def test_samples_are_told_by_the_name_or_beside_it():
+    assert load("search@9:greedy").settings.samples == 9
+    assert load("search:greedy", samples=9).settings.samples == 9
+    for name, samples, told in [
+        ("greedy", 9, "samples is 9; expected none for 'greedy'"),
+        ("search:greedy", 0, "samples is 0; expected an int from 1"),
+        ("search@", None, "samples is ''; expected an int from 1"),
+        ("search@9:search", None, "expected a search with a policy, not a search"),
+    ]:
+        with pytest.raises(ValueError, match=told):
+            load(name, samples=samples)

@@ -31,8 +31,9 @@ class Lowest:
 import importlib
 import inspect
 import os
+import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pisti_env.agents import baselines
 from pisti_env.agents.checkpoint import read_checkpoint
@@ -41,6 +42,9 @@ from pisti_env.agents.player import Agent
 from pisti_env.agents.policy import PolicyAgent
 from pisti_env.quote import quote, shorten
 from pisti_env.rules import Rules, RulesLike, resolve_rules
+
+if TYPE_CHECKING:
+    from pisti_env.search import Search
 
 __all__ = ["Agent", "ask", "load", "shipped_checkpoints"]
 
@@ -58,13 +62,15 @@ def load(
     sample: bool | None = None,
     device: str = "cpu",
     strict: bool = False,
+    samples: int | None = None,
 ) -> Agent:
     """Return an agent: "random", "greedy", "counting", the path of a checkpoint or of a training
     run's folder, the name of a policy that comes with the package (`shipped_checkpoints` lists
     them), "search:" and one of these, or "module:name".
 
-    "search:pisti-2p" thinks before it plays, with that policy in every seat (see `Search`);
-    "search:pisti-2p,samples=128" in so many worlds; "search" alone thinks with "counting".
+    "search:pisti-2p" thinks before it plays, with that policy in every seat (see `Search`), and
+    "search" alone with "counting". `samples`, or the name "search@128:pisti-2p", says in how many
+    worlds.
 
     Any other name with a colon is imported: what `name` is in `module` is an agent, or makes one
     when it is called, with `rules` and `seed` if it has such arguments.
@@ -83,11 +89,14 @@ def load(
     text = str(name)
     if device != "cpu":
         raise ValueError(f"device is {quote(device)}; expected 'cpu', where all agents play")
+    if samples is not None and not text.startswith("search"):
+        raise ValueError(f"samples is {quote(samples)}; expected none for {quote(text)}")
     if text in baselines.BASELINES:
         baselines.warm_up()
         return baselines.BASELINES[text](rules or Rules(), seed)
-    if text.partition(":")[0].partition(",")[0] == "search":
-        return _load_search(text, rules, seed, sample, strict)
+    if re.match(r"search(?![^@:])", text):
+        player = _load_search(text, rules, seed, sample, strict)
+        return player if samples is None else player.in_worlds(samples)
     if _is_import(text):
         return _import_agent(text, rules or Rules(), seed)
     return PolicyAgent(read_checkpoint(_find_checkpoint(text)), rules, seed, sample, strict)
@@ -95,8 +104,8 @@ def load(
 
 def _load_search(
     name: str, rules: Rules | None, seed: int, sample: bool | None, strict: bool
-) -> Agent:
-    """Return the player that a name of the form `search:policy,samples=number` says."""
+) -> "Search":
+    """Return the player that a name of the form `search@number:policy` says."""
     from pisti_env.search import Search, read_name  # it needs what is here, so not at the top
 
     policy_name, settings = read_name(name)

@@ -19,13 +19,16 @@ from pisti_env.agents.hosting import choose_cards, observe
 from pisti_env.agents.player import Player
 from pisti_env.agents.policy import PolicyAgent
 from pisti_env.cards import KIND_OF_CARD, NUM_KINDS
+from pisti_env.checks import is_int
 from pisti_env.compile import quick
 from pisti_env.compiled_rules import compiled_rules
 from pisti_env.observation import encoder
+from pisti_env.quote import quote
 from pisti_env.rules import Rules
 from pisti_env.search.moment import Moments, is_over, moments_of, random_worlds, when_dealt
 from pisti_env.shuffle import derive_seed, random_numbers
 
+MOST_SAMPLES = 16_384
 WORLDS_AT_ONCE = 1024  # what their playouts take stays small
 
 
@@ -99,7 +102,12 @@ class Search(Player):
         self._estimates = self._tells_value()
 
     def in_worlds(self, samples: int) -> "Search":
-        """Return the same player, which thinks in so many worlds."""
+        """Return the same player, which thinks in so many worlds. Raises `ValueError` for a number
+        that is none."""
+        if not is_int(samples) or not 1 <= samples <= MOST_SAMPLES:
+            raise ValueError(
+                f"samples is {quote(samples)}; expected an int from 1 to {MOST_SAMPLES}"
+            )
         return Search(self.policy, self.rules, self.seed, self.settings._replace(samples=samples))
 
     def _tells_value(self) -> bool:
